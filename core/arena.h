@@ -1,0 +1,61 @@
+// Arena: one block of bytes that holds every tensor of a call between guard bands, so that a wrong read or write shows.
+//   [guard | payload | guard | payload | ... | guard]
+// Inputs are copied in; outputs are pre-filled with a sentinel. A device backend uploads image() in one copy, runs, and
+// downloads it in one copy; a CPU backend works in image() itself. audit() then compares against what was laid out.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/tensor.h"
+
+namespace deltagauge {
+
+// What stands in guards and in unwritten outputs. nan: quiet NaN whose payload is the tensor's number, so that a NaN in
+// an output names the tensor that was over-read. huge: 1e30 (or the largest finite value), which survives max() and select.
+enum class Fill : std::uint8_t { nan, huge };
+
+class Arena {
+ public:
+  static constexpr std::size_t kGuardBytes = 64 * 1024;  // at least 128 rows of 256 f16 channels
+  static constexpr std::size_t kAlign = 256;             // payloads start at a multiple of this, plus their skew
+
+  explicit Arena(Fill fill) : fill_(fill) {}
+  // skew: bytes added to the aligned start, to test unaligned tensors. The tensor keeps its strides.
+  void add_input(std::string_view name, const Tensor& tensor, std::size_t skew = 0);
+  void add_output(std::string_view name, DType dtype, Shape shape);
+  void add_workspace(std::string_view name, std::size_t bytes);  // filled like a guard before each run
+
+  void reset();                         // lays everything out afresh: inputs, sentinels, guards
+  std::vector<std::byte>& image() { return image_; }
+  std::size_t offset(std::string_view name) const;  // of the payload in image(); throws Error on an unknown name
+  Tensor take(std::string_view name) const;         // an output (or input) as it stands in image() now
+
+  // Damage done by the run, one sentence each: guards or inputs that changed (tensor, byte offset, first difference).
+  std::vector<std::string> audit() const;
+  // Elements of an output that still hold this arena's sentinel, as a mask in storage order. An element unwritten under
+  // both fills is unwritten; under one only it may be a coincidence.
+  std::vector<bool> untouched(std::string_view name) const;
+
+ private:
+  enum class Role : std::uint8_t { input, output, workspace };
+  struct Slot {
+    std::string name;
+    Role role;
+    DType dtype;
+    Shape shape, strides;
+    std::size_t offset, bytes;
+    Tensor original;  // inputs only
+  };
+  const Slot& slot(std::string_view name) const;
+  Slot& append(std::string_view name, Role role, std::size_t bytes, std::size_t skew);
+  void paint(std::byte* at, std::size_t bytes, DType dtype, int number) const;
+
+  Fill fill_;
+  std::vector<Slot> slots_;
+  std::vector<std::byte> image_;
+  std::size_t end_ = kGuardBytes;
+};
+
+}  // namespace deltagauge

@@ -1,0 +1,33 @@
+// OpInfo: the contract of one operation (docs/math.md): its tensors with shapes and dtypes, and what it costs at least.
+// Each op is one file in core/ops/; ops() is the list.
+#pragma once
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/problem.h"
+#include "core/tensor.h"
+
+namespace deltagauge {
+
+struct TensorSpec {
+  std::string name;
+  DType dtype;
+  Shape shape;
+  // Rows for judging: the last dimension is a row. token_dim is the dimension that counts tokens (or -1).
+  int token_dim = -1;
+};
+
+struct OpInfo {
+  std::string_view name, summary;
+  std::vector<TensorSpec> (*inputs)(const Problem&);   // in argument order
+  std::vector<TensorSpec> (*outputs)(const Problem&);
+  double (*flops)(const Problem&);  // fewest floating-point operations of the token recurrence or chunk form, docs/math.md
+  double (*bytes)(const Problem&);  // each input read once, each output written once
+};
+
+std::span<const OpInfo> ops();
+const OpInfo& op_info(std::string_view name);  // throws Error naming the known ops
+
+}  // namespace deltagauge

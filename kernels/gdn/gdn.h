@@ -1,0 +1,54 @@
+// Gated delta rule, forward (docs/math.md#gdn). Plain C++: no CUDA header is needed to call it.
+//   D_t = exp(g_t) S_{t-1};  u_t = beta_t (v_t - D_t k_t);  S_t = D_t + u_t k_t^T;  o_t = scale S_t q_t
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core/dtype.h"
+
+namespace deltagauge::kernels::gdn {
+
+// Device pointers unless said otherwise. Rows are packed tokens; sequence n owns rows [cu_seqlens[n], cu_seqlens[n+1]).
+// Rows at and past cu_seqlens[N] are neither read nor written.
+struct Args {
+  const void* q = nullptr;     // [T, HK, K] io
+  const void* k = nullptr;     // [T, HK, K] io
+  const void* v = nullptr;     // [T, HV, V] io
+  const void* g = nullptr;     // [T, HV] gate_dtype; natural log of the decay, <= 0, -inf allowed
+  const void* beta = nullptr;  // [T, HV] beta_dtype
+  const void* initial_state = nullptr;      // [N, HV, V, K] state, or null: zero
+  const std::int32_t* cu_seqlens = nullptr; // [N + 1], or null: N sequences of T / N rows each
+  void* o = nullptr;           // [T, HV, V] io
+  void* final_state = nullptr; // [N, HV, V, K] state, or null: not wanted; may be initial_state itself
+  void* workspace = nullptr;   // workspace_bytes(args) bytes, 256-byte aligned
+  std::int64_t T = 0, N = 0, HK = 0, HV = 0, K = 0, V = 0;
+  DType io = DType::bf16, state = DType::f32, gate_dtype = DType::f32, beta_dtype = DType::f32;
+  float scale = 0;             // of q, as applied (no default here)
+  bool l2norm = false;         // normalise q and k rows first: x / sqrt(sum x^2 + 1e-6)
+  bool fast_math = false;
+  // Debug taps, all optional, f32. C = 64 rows a chunk, chunks counted per sequence, chunk_offset[n] = sum of
+  // ceil(length / 64) over the sequences before n; NC chunks in all.
+  float* tap_Ainv = nullptr;   // [NC, HV, 64, 64]
+  float* tap_S = nullptr;      // [NC, HV, V, K] state before the chunk
+  float* tap_v_new = nullptr;  // [T, HV, V]
+};
+
+struct Variant {
+  std::string_view name;      // "recurrent", "chunk_sm80"
+  std::string_view staging;   // the emulator's name for where it rounds
+  std::string_view summary;
+};
+std::span<const Variant> variants();
+
+// Why variant cannot run args (expected and got), or nothing. Looks at sizes and dtypes only, never at pointers.
+std::optional<std::string> unsupported(std::string_view variant, const Args& args);
+std::size_t workspace_bytes(std::string_view variant, const Args& args);
+// Checks every argument (throws Error with expected and got), then launches on stream (a cudaStream_t). Never allocates,
+// never synchronises. variant "auto" picks by shape.
+void fwd(std::string_view variant, const Args& args, void* stream);
+
+}  // namespace deltagauge::kernels::gdn

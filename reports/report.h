@@ -1,0 +1,79 @@
+// Report: what was judged, as data. Filled by validate and bench, written by one dumb writer a format. The JSON form is
+// deltagauge.report/1, described by reports/schema/report-1.json; keys keep the order of the members here.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace deltagauge::reports {
+
+enum class Outcome { pass, fail, skip, error };
+std::string_view name(Outcome outcome);
+
+struct Worst {
+  std::vector<std::int64_t> index;  // of the element with the largest error over its budget
+  double got = 0, want = 0;
+};
+
+struct TensorMetrics {
+  double rel_l2 = 0;        // ||got - want|| / ||want||
+  double max_abs = 0;
+  double ulp_p50 = 0, ulp_p99 = 0, ulp_max = 0;  // distance in the stored dtype from the rounded right value
+  double row_ratio = 0;     // worst row error over its budget; the gate is core thresholds (docs/numerics.md)
+  double element_ratio = 0; // worst element error over its share of the row budget
+  double worst_row = 0;     // worst row error over max(row norm, median row norm)
+  double bias = 0;          // mean error over rms error
+  std::int64_t non_finite = 0;  // elements non-finite where the right value is finite
+  std::optional<Worst> worst;
+  double budget = 0;        // of the worst row
+  std::string budget_from;  // "emulator chunk_sm80.plain + 0.5 u_bf16 |want|"
+};
+
+struct Result {
+  std::string test;  // case id; "case" in JSON
+  std::string name;  // from the config, may be empty
+  std::string op, direction, backend, check;
+  Outcome outcome = Outcome::error;
+  std::string reason;  // why it failed, was skipped or broke; empty on a pass
+  double seconds = 0;
+  std::map<std::string, TensorMetrics> tensors;
+  std::string repro;   // a command line that shows it again; set on failures
+};
+
+struct ConfigFile {
+  std::string path, sha256;
+};
+struct Device {
+  std::string name;
+  int sm = 0, sm_count = 0, driver = 0, runtime = 0, clock_mhz = 0, memory_mhz = 0;
+};
+struct Tool {
+  std::string version, git_sha;
+  bool dirty = false;
+  std::string compiler;
+  std::vector<std::string> cuda_archs;
+};
+struct Host {
+  std::string os, cpu;
+  int threads = 0;
+};
+
+struct Report {
+  Tool tool;
+  Host host;
+  std::optional<Device> device;
+  std::vector<std::string> argv;
+  std::vector<ConfigFile> configs;
+  std::vector<Result> results;
+
+  struct Summary {
+    std::int64_t judged = 0, passed = 0, failed = 0, skipped = 0, errors = 0;
+  };
+  Summary summary() const;
+  // 0 all judged and passed; 1 a verdict failed; 2 an error row; 3 nothing was judged.
+  int exit_status() const;
+};
+
+}  // namespace deltagauge::reports

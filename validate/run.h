@@ -1,0 +1,61 @@
+// The judging loop: case -> inputs -> oracle -> backend -> compare -> judge -> Report. Used by the deltagauge binary.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/backend.h"
+#include "core/sweep.h"
+#include "oracle/oracle.h"
+#include "reports/report.h"
+
+namespace deltagauge::validate {
+
+struct CheckInfo {
+  std::string_view name, summary;
+};
+std::span<const CheckInfo> checks();  // accuracy stages lattice guard determinism packing causal
+
+struct RunOptions {
+  oracle::Precision oracle = oracle::Precision::automatic;
+  std::vector<std::string> checks;  // empty: those each case asks for
+  std::string backend = "*";        // glob; only backends that match this and the sweep's own glob run
+  std::string filter = "*";         // glob over case ids and names
+  std::string config;               // for repro lines
+  bool cuda_missing_is_failure = false;  // --require-gpu: a skip for want of a GPU becomes a failure
+  std::function<void(std::size_t done, std::size_t total, const reports::Result&)> progress;  // may be empty
+};
+
+// Runs every (case, backend, check) of the sweep and appends one Result each. A backend that does not support a case gives
+// a skip with its reason; an exception inside one gives an error row, and the rest goes on.
+void run_sweep(const Sweep& sweep, const Registry& registry, const RunOptions& options, reports::Report& report);
+// The same for one case on inputs that came from elsewhere (validate --tensors).
+void run_on_inputs(const SweepCase& test, const Tensors& inputs, const Registry& registry, const RunOptions& options,
+                   reports::Report& report);
+// What run_sweep would run, as "case backend check" lines, for --list.
+std::vector<std::string> list_sweep(const Sweep& sweep, const Registry& registry, const RunOptions& options);
+
+// oracle.*, reference.* (recurrent, chunk, and as_kernel for every staging).
+void add_cpu_backends(Registry& registry);
+// cuda.*; without the CUDA half or without a GPU the backends are there all the same and unsupported() says why.
+void add_cuda_backends(Registry& registry);
+
+// The judge judged. One row per (variant, regime, io dtype): planted faults must be caught, correct variants must pass.
+struct SelftestRow {
+  std::string variant, regime, io;
+  bool fault = false;           // a planted fault; otherwise a correct variant
+  bool caught = false;
+  std::string check;            // which check caught it (or all that passed)
+  double row_ratio = 0, element_ratio = 0;
+};
+struct Selftest {
+  std::vector<SelftestRow> rows;
+  std::int64_t faults = 0, killed = 0, correct = 0, passed = 0;
+  bool ok() const { return killed == faults && passed == correct && faults > 0; }
+};
+Selftest selftest(std::string_view filter);  // glob over variants
+
+}  // namespace deltagauge::validate
