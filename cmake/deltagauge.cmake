@@ -3,7 +3,8 @@
 #   deltagauge_tool(NAME SOURCES ... LINK ...)         executable NAME in the top of the build tree
 #   deltagauge_test(PATH LINK ... LABELS ...)          GoogleTest executable from PATH.cc (or .cu), one CTest a TEST
 #   deltagauge_benchmark(PATH LINK ...)                Google Benchmark executable from PATH.cc
-set(DELTAGAUGE_WARNINGS -Wall -Wextra -Wpedantic -Wshadow)
+# g++ 12 warns about std::string joins that are right (-Wrestrict, GCC bug 105651).
+set(DELTAGAUGE_WARNINGS -Wall -Wextra -Wpedantic -Wshadow -Wno-restrict)
 
 function(deltagauge_common target)
   target_compile_features(${target} PUBLIC cxx_std_20)

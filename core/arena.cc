@@ -1,0 +1,141 @@
+#include "core/arena.h"
+
+#include <cstring>
+
+#include "core/error.h"
+
+namespace deltagauge {
+namespace {
+
+// The element that fills guards and unwritten outputs: a quiet NaN that carries number, or 1e30 (the largest finite value
+// where 1e30 does not fit).
+std::uint64_t fill_bits(Fill fill, DType dtype, int number) {
+  const auto payload = static_cast<std::uint64_t>(number);
+  const bool nan = fill == Fill::nan;
+  switch (dtype) {
+    case DType::f64: return nan ? 0x7ff8000000000000ull | payload : std::bit_cast<std::uint64_t>(1e30);
+    case DType::f32: return nan ? 0x7fc00000u | payload : std::bit_cast<std::uint32_t>(1e30f);
+    case DType::bf16: return nan ? 0x7fc0u | (payload & 0x3f) : to_bf16(1e30).bits;
+    case DType::f16: return nan ? 0x7e00u | (payload & 0x1ff) : to_f16(65504).bits;
+    case DType::i32: return nan ? 0x80000000u | payload : 0x7f000000u;
+    case DType::i64: return nan ? 0x8000000000000000ull | payload : 0x7f00000000000000ull;
+    case DType::boolean: return nan ? 0xfe : 0xfd;
+  }
+  return 0;
+}
+
+std::size_t align_up(std::size_t value) { return (value + Arena::kAlign - 1) / Arena::kAlign * Arena::kAlign; }
+
+}  // namespace
+
+void Arena::paint(std::byte* at, std::size_t bytes, DType dtype, int number) const {
+  const std::uint64_t bits = fill_bits(fill_, dtype, number);
+  const std::size_t size = size_of(dtype);
+  for (std::size_t i = 0; i + size <= bytes; i += size) std::memcpy(at + i, &bits, size);
+  for (std::size_t i = bytes / size * size; i < bytes; ++i) at[i] = std::byte{0xff};
+}
+
+Arena::Slot& Arena::append(std::string_view name, Role role, std::size_t bytes, std::size_t skew) {
+  for (const Slot& s : slots_)
+    if (s.name == name) fail("arena: tensor '", name, "' is already there");
+  const std::size_t offset = align_up(end_) + skew;
+  end_ = align_up(offset + bytes) + kGuardBytes;
+  slots_.push_back({std::string(name), role, DType::f32, {}, {}, offset, bytes, {}});
+  return slots_.back();
+}
+
+void Arena::add_input(std::string_view name, const Tensor& tensor, std::size_t skew) {
+  Slot& s = append(name, Role::input, tensor.nbytes(), skew);
+  s.dtype = tensor.dtype();
+  s.shape = tensor.shape();
+  s.strides = tensor.strides();
+  s.original = tensor;
+}
+
+void Arena::add_output(std::string_view name, DType dtype, Shape shape) {
+  const Tensor like(dtype, shape);
+  Slot& s = append(name, Role::output, like.nbytes(), 0);
+  s.dtype = dtype;
+  s.shape = like.shape();
+  s.strides = like.strides();
+}
+
+void Arena::add_workspace(std::string_view name, std::size_t bytes) { append(name, Role::workspace, bytes, 0); }
+
+void Arena::reset() {
+  image_.resize(end_);
+  std::size_t at = 0;
+  int number = 1;
+  for (const Slot& s : slots_) {
+    paint(image_.data() + at, s.offset - at, s.dtype, number);  // the guard before belongs to this tensor
+    if (s.role == Role::input) {
+      if (s.bytes) std::memcpy(image_.data() + s.offset, s.original.data(), s.bytes);
+    } else {
+      paint(image_.data() + s.offset, s.bytes, s.dtype, number);
+    }
+    at = s.offset + s.bytes;
+    const std::size_t after = align_up(at) + kGuardBytes / 2;  // the first half of the guard after it, too
+    paint(image_.data() + at, after - at, s.dtype, number);
+    at = after;
+    ++number;
+  }
+  paint(image_.data() + at, end_ - at, DType::f32, number);
+}
+
+const Arena::Slot& Arena::slot(std::string_view name) const {
+  for (const Slot& s : slots_)
+    if (s.name == name) return s;
+  fail("arena: no tensor '", name, "'");
+}
+
+std::size_t Arena::offset(std::string_view name) const { return slot(name).offset; }
+
+Tensor Arena::take(std::string_view name) const {
+  const Slot& s = slot(name);
+  Tensor t = Tensor::strided(s.dtype, s.shape, s.strides);
+  if (s.bytes) std::memcpy(t.data(), image_.data() + s.offset, s.bytes);
+  return t;
+}
+
+std::vector<std::string> Arena::audit() const {
+  Arena fresh = *this;
+  fresh.reset();
+  std::vector<std::string> damage;
+  const auto compare = [&](const std::string& what, std::size_t first, std::size_t last) {
+    if (std::memcmp(image_.data() + first, fresh.image_.data() + first, last - first) == 0) return;
+    std::size_t count = 0, where = last;
+    for (std::size_t i = last; i-- > first;)
+      if (image_[i] != fresh.image_[i]) {
+        ++count;
+        where = i;
+      }
+    damage.push_back(what + ": " + std::to_string(count) + " bytes changed, the first at byte " +
+                     std::to_string(where - first) + " of " + std::to_string(last - first));
+  };
+  std::size_t at = 0;
+  std::string before = "start";
+  for (const Slot& s : slots_) {
+    compare("guard between " + before + " and " + s.name, at, s.offset);
+    if (s.role == Role::input) compare("input " + s.name, s.offset, s.offset + s.bytes);
+    at = s.offset + s.bytes;
+    before = s.name;
+  }
+  compare("guard after " + before, at, end_);
+  return damage;
+}
+
+std::vector<bool> Arena::untouched(std::string_view name) const {
+  const Slot& s = slot(name);
+  int number = 1;
+  for (const Slot& other : slots_) {
+    if (&other == &s) break;
+    ++number;
+  }
+  const std::uint64_t bits = fill_bits(fill_, s.dtype, number);
+  const std::size_t size = size_of(s.dtype);
+  std::vector<bool> mask(s.bytes / size);
+  for (std::size_t i = 0; i < mask.size(); ++i) mask[i] = std::memcmp(image_.data() + s.offset + i * size, &bits, size) == 0;
+  return mask;
+}
+
+}  // namespace deltagauge

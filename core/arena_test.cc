@@ -1,0 +1,64 @@
+#include "core/arena.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "core/error.h"
+
+namespace deltagauge {
+namespace {
+
+Arena example(Fill fill) {
+  Arena arena(fill);
+  arena.add_input("x", Tensor(DType::f16, {5}), 2);
+  arena.add_output("y", DType::bf16, {3, 2});
+  arena.add_workspace("w", 100);
+  arena.reset();
+  return arena;
+}
+
+TEST(Arena, IsCleanBeforeAnyDamage) {
+  for (const Fill fill : {Fill::nan, Fill::huge}) {
+    const Arena arena = example(fill);
+    EXPECT_TRUE(arena.audit().empty());
+    EXPECT_EQ(arena.untouched("y"), std::vector<bool>(6, true));
+    EXPECT_EQ(arena.offset("x") % Arena::kAlign, 2u);
+  }
+}
+
+TEST(Arena, ReportsWritesOutsideAndIntoInputs) {
+  Arena arena = example(Fill::nan);
+  arena.image()[arena.offset("y") + 12] = std::byte{7};  // one past y
+  arena.image()[arena.offset("x") + 1] = std::byte{1};
+  const auto damage = arena.audit();
+  ASSERT_EQ(damage.size(), 2u);
+  EXPECT_EQ(damage[0], "input x: 1 bytes changed, the first at byte 1 of 10");
+  EXPECT_NE(damage[1].find("guard between y and w: 1 bytes changed, the first at byte 0"), std::string::npos);
+}
+
+TEST(Arena, KnowsWhichOutputsWereWritten) {
+  Arena arena = example(Fill::huge);
+  std::memset(arena.image().data() + arena.offset("y"), 0, 4);
+  EXPECT_EQ(arena.untouched("y"), (std::vector<bool>{false, false, true, true, true, true}));
+  EXPECT_TRUE(arena.audit().empty());
+  arena.reset();
+  EXPECT_EQ(arena.untouched("y")[0], true);
+}
+
+TEST(Arena, NamesTheTensorWhoseGuardWasReadByItsNanPayload) {
+  const Arena arena = example(Fill::nan);
+  const Tensor y = arena.take("y");
+  EXPECT_TRUE(std::isnan(y.at({0, 0})));
+  EXPECT_EQ(y.as<Bf16>()[0].bits & 0x3f, 2);  // y is tensor 2
+}
+
+TEST(Arena, RefusesUnknownAndRepeatedNames) {
+  Arena arena = example(Fill::nan);
+  EXPECT_THROW(arena.take("z"), Error);
+  EXPECT_THROW(arena.add_output("y", DType::f32, {1}), Error);
+}
+
+}  // namespace
+}  // namespace deltagauge

@@ -1,0 +1,98 @@
+// The 16-bit conversions, over every pattern and every tie.
+#include "core/half.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "core/dtype.h"
+
+namespace deltagauge {
+namespace {
+
+template <class Half> Half make(std::uint32_t bits) { return Half{static_cast<std::uint16_t>(bits)}; }
+Bf16 convert(double x, Bf16) { return to_bf16(x); }
+F16 convert(double x, F16) { return to_f16(x); }
+
+template <class Half> class EveryPattern : public testing::Test {};
+using Formats = testing::Types<Bf16, F16>;
+TYPED_TEST_SUITE(EveryPattern, Formats);
+
+TYPED_TEST(EveryPattern, SurvivesARoundTrip) {
+  for (std::uint32_t b = 0; b < 0x10000; ++b) {
+    const auto h = make<TypeParam>(b);
+    const double x = to_f64(h);
+    const auto back = convert(x, h);
+    if (std::isnan(x)) {
+      EXPECT_TRUE(std::isnan(to_f64(back))) << b;
+      EXPECT_EQ(back.bits >> 15, b >> 15);
+    } else {
+      EXPECT_EQ(back.bits, b);
+    }
+  }
+}
+
+TYPED_TEST(EveryPattern, RoundsTheGapToItsNextNeighbourToNearestTiesToEven) {
+  const std::uint32_t infinity = std::is_same_v<TypeParam, Bf16> ? 0x7f80 : 0x7c00;
+  for (std::uint32_t b = 0; b + 1 < infinity; ++b) {
+    const double low = to_f64(make<TypeParam>(b)), high = to_f64(make<TypeParam>(b + 1));
+    const double middle = (low + high) / 2;  // exact: one more bit than the format has
+    const auto up = std::nextafter(middle, high), down = std::nextafter(middle, low);
+    EXPECT_EQ(convert(middle, TypeParam{}).bits, b % 2 ? b + 1 : b);
+    EXPECT_EQ(convert(up, TypeParam{}).bits, b + 1);
+    EXPECT_EQ(convert(down, TypeParam{}).bits, b);
+    EXPECT_EQ(convert(-middle, TypeParam{}).bits, 0x8000 + (b % 2 ? b + 1 : b));
+  }
+}
+
+TYPED_TEST(EveryPattern, AgreesWithTheF32FastPath) {
+  for (std::uint32_t b = 0; b < 0x10000; ++b) {
+    const double x = to_f64(make<TypeParam>(b));
+    if (std::isnan(x)) continue;
+    for (const std::uint32_t low : {0x0u, 0x1u, 0xfffu, 0x1000u, 0x1001u, 0x7fffu, 0x8000u, 0x8001u, 0xffffu}) {
+      const float f = std::bit_cast<float>(std::bit_cast<std::uint32_t>(static_cast<float>(x)) ^ low);
+      if (std::isnan(f)) continue;
+      const float fast = std::is_same_v<TypeParam, Bf16> ? round_bf16(f) : round_f16(f);
+      const auto exact = static_cast<float>(to_f64(convert(f, TypeParam{})));
+      EXPECT_EQ(std::bit_cast<std::uint32_t>(fast), std::bit_cast<std::uint32_t>(exact)) << f;
+    }
+  }
+}
+
+TEST(Half, OverflowsToInfinityFromHalfAStepAboveTheLargest) {
+  EXPECT_EQ(to_f64(to_f16(65519.99)), 65504);
+  EXPECT_EQ(to_f64(to_f16(65520)), INFINITY);
+  EXPECT_EQ(to_f64(to_f16(-1e300)), -INFINITY);
+  EXPECT_EQ(to_f64(to_bf16(0x1.fefffp127)), 0x1.fep127);
+  EXPECT_EQ(to_f64(to_bf16(0x1.ffp127)), INFINITY);
+}
+
+TEST(Half, DoesNotRoundTwice) {
+  // Just above a bf16 tie, but f32 would round it onto the tie and then to even.
+  const double x = 1 + 0x1p-8 + 0x1p-40;
+  EXPECT_EQ(to_f64(to_bf16(x)), 1 + 0x1p-7);
+  EXPECT_EQ(to_f64(to_bf16(static_cast<float>(x))), 1);
+}
+
+TEST(Tf32, TruncatesOrRoundsTiesAway) {
+  const float x = 1 + 0x1p-11f;
+  EXPECT_EQ(truncate_tf32(x), 1);
+  EXPECT_EQ(round_tf32(x), 1 + 0x1p-10f);
+  EXPECT_EQ(round_tf32(-x), -1 - 0x1p-10f);
+  EXPECT_EQ(round_tf32(1 + 0x1p-12f), 1);
+  EXPECT_TRUE(std::isinf(round_tf32(INFINITY)));
+}
+
+TEST(UlpDistance, CountsStepsOfTheFormat) {
+  EXPECT_EQ(ulp_distance(DType::bf16, 1, 1 + 0x1p-7), 1);
+  EXPECT_EQ(ulp_distance(DType::f16, 1, 1 + 0x1p-9), 2);
+  EXPECT_EQ(ulp_distance(DType::f32, 0, -0.0), 0);
+  EXPECT_EQ(ulp_distance(DType::f32, 0x1p-149, -0x1p-149), 2);
+  EXPECT_EQ(ulp_distance(DType::f64, 1, std::nextafter(1.0, 2.0)), 1);
+  EXPECT_EQ(ulp_distance(DType::f16, NAN, NAN), 0);
+  EXPECT_EQ(ulp_distance(DType::f16, NAN, 1), INT64_MAX);
+  EXPECT_EQ(ulp_distance(DType::f16, 65504, INFINITY), 1);
+}
+
+}  // namespace
+}  // namespace deltagauge

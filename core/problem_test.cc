@@ -1,0 +1,73 @@
+#include "core/problem.h"
+
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+#include "core/op.h"
+
+namespace deltagauge {
+namespace {
+
+TEST(CaseId, IsExactBothWays) {
+  for (const char* id : {
+           "gdn/fwd/len=63+65+1,HK=16,HV=32,K=128,V=128/bf16/gate=strong/keys=iid/precise/seed=41",
+           "gdn/fwd/len=4096x8,HK=1,HV=1,K=64,V=64/f16/gate=constant=-5.914/keys=rho=0.9/fast/beta=const=0.835/h0=normal=100/seed=0",
+           "gdn/fwd/len=0+5,HK=2,HV=4,K=96,V=192,cap=70,ids=3+1/f32/gate=none/keys=iid/precise/data=lattice/scale=1/seed=7",
+           "gdn/fwd/len=40,HK=1,HV=1,K=64,V=64/bf16/gate=mild/keys=iid/precise/l2norm=on/final=off/g[7,*]=-89/k[0:3,0,5]=1/seed=1",
+           "l2norm/fwd/len=5,HK=3,K=60/f16/precise/seed=2",
+           "gate/fwd/len=9,HV=4,K=64/bf16/fast/transform=bounded/per=channel/lb=-4/a_log=off/seed=3",
+       }) {
+    std::string text = id;
+    if (text.find("data=lattice") != std::string::npos) text = to_id(parse_id(text));
+    EXPECT_EQ(to_id(parse_id(text)), text);
+    EXPECT_EQ(parse_id(to_id(parse_id(text))), parse_id(text));
+  }
+}
+
+TEST(CaseId, FillsDocumentedDefaults) {
+  const Case c = parse_id("gdn/fwd/len=5");
+  EXPECT_EQ(c.problem.HK, 1);
+  EXPECT_EQ(c.problem.K, 64);
+  EXPECT_EQ(c.problem.q_scale(), 0.125);
+  EXPECT_EQ(to_string(c.problem.gate), "mild");
+  EXPECT_EQ(c.seed, 0u);
+}
+
+TEST(CaseId, RefusesInWords) {
+  const auto message = [](const char* id) -> std::string {
+    try {
+      parse_id(id);
+    } catch (const Error& e) {
+      return e.what();
+    }
+    return "accepted";
+  };
+  EXPECT_EQ(message("gdx/fwd/len=1"), "op: expected one of gdn l2norm gate, got 'gdx'");
+  EXPECT_EQ(message("gdn/fwd/len=-1"), "len: expected an integer in [0, 1099511627776], got '-1'");
+  EXPECT_EQ(message("gdn/fwd/len=1,HK=2,HV=3"), "HV: expected a multiple of HK = 2, got 3");
+  EXPECT_EQ(message("gdn/fwd/len=1/gate=constant=3"), "gate=constant: expected a number in [-inf, 0], got 3");
+  EXPECT_EQ(message("gdn/fwd/len=1/keys=rho"), "keys=rho: needs a number, as in keys=rho=0.5");
+  EXPECT_EQ(message("gdn/fwd/len=1/bf17"), "dtype: expected one of f64 f32 bf16 f16 i32 i64 bool, got 'bf17'");
+  EXPECT_EQ(message("gdn/fwd/len=1/f64"), "io: expected f32, bf16 or f16, got f64");
+  EXPECT_EQ(message("gdn/fwd/len=1/g[1]=x"), "override g[1]=x: expected a number, got 'x'");
+  EXPECT_EQ(message("gdn/bwd/len=1"), "direction: expected fwd, got bwd (op gdn has no backward)");
+  for (const char* id : {"", "gdn", "gdn/fwd/", "gdn/fwd/len=", "gdn/fwd/len=1x", "gdn/fwd/len=1/colour=red", "gdn/fwd/len=1+2/layout=dense",
+                         "gdn/fwd/len=1/seed=1/seed=2", "gdn/fwd/len=10,cap=5", "l2norm/fwd/len=1,HV=4", "gdn/fwd/len=1/data=lattice",
+                         "gdn/fwd/len=1x99999999", "gdn/fwd/len=1/scale=nan", "gdn/fwd/len=1/[1]=2"})
+    EXPECT_NE(message(id), "accepted") << id;
+}
+
+TEST(OpInfo, CountsTheArithmeticAndTrafficOfTheRooflineTable) {
+  const Problem p = parse_id("gdn/fwd/len=32768,HK=16,HV=32,K=128,V=128/bf16").problem;
+  EXPECT_EQ(op_info("gdn").flops(p), 163840.0 * 32768 * 32);
+  const double per_token = 2.0 * (2 * 16 * 128 + 2 * 32 * 128) + 2 * 4 * 32;
+  EXPECT_EQ(op_info("gdn").bytes(p), per_token * 32768 + 4.0 * 32 * 128 * 128 + 4.0 * 2);
+}
+
+TEST(OpInfo, CountsOnlyActiveRows) {
+  const Problem full = parse_id("l2norm/fwd/len=10,HK=2,K=64").problem, part = parse_id("l2norm/fwd/len=10,HK=2,K=64,cap=99").problem;
+  EXPECT_EQ(op_info("l2norm").bytes(full), op_info("l2norm").bytes(part));
+}
+
+}  // namespace
+}  // namespace deltagauge
