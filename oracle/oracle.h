@@ -1,5 +1,6 @@
 // The oracle: what the answer is, token by token, in f64, double-double or more. Never tiled, never tuned; shares nothing
-// with reference/ or kernels/ but core/. Inputs are taken as they are stored (already rounded to their dtypes).
+// with reference/ or kernels/ but core/. Inputs are taken as they are stored (already rounded to their dtypes); scale and
+// lower_bound as the f32 that a kernel gets.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -13,8 +14,8 @@ namespace deltagauge::oracle {
 
 // automatic: f64, certified by dd; rows that disagree by more than 2^-40 of their scale re-run the case in dd.
 enum class Precision { automatic, f64, dd, quad, oct };
-std::string_view name(Precision precision);          // auto f64 dd quad oct
-Precision parse_precision(std::string_view text);     // throws Error
+std::string_view name(Precision precision);        // auto f64 dd quad oct
+Precision parse_precision(std::string_view text);  // throws Error
 
 struct Options {
   Precision precision = Precision::automatic;
@@ -23,9 +24,11 @@ struct Options {
 };
 
 struct Answer {
-  Tensors outputs;      // f64, shapes of OpInfo::outputs; rows past the active end are NaN
-  Tensors taps;         // f64. Ainv, Akk [NC, HV, C, C] (rows past a sequence's end: identity), g_cum [T, HV],
-                        // w [T, HV, K], u and v_new [T, HV, V], S [NC, HV, V, K] before each chunk
+  Tensors outputs;  // f64, shapes of OpInfo::outputs; rows past the active end are NaN
+  Tensors taps;     // f64. Akk, Ainv [NC, HV, C, C] (Akk strictly lower, without the identity; past a sequence's end
+                    // rows of Akk are 0, of Ainv the identity's), g_cum [T, HV], w [T, HV, K], u and v_new
+                    // [T, HV, V], S [NC, HV, V, K] before each chunk. v_new and S come from the recurrence in the
+                    // precision used (automatic: dd), the others from the chunk form in dd.
   Precision used = Precision::f64;
   double disagreement = 0;  // largest |f64 - dd| over its row's scale, when certified
 };

@@ -8,29 +8,43 @@
 
 #include "core/problem.h"
 #include "core/tensor.h"
+#include "reference/taps.h"
 
 namespace deltagauge::reference {
 
-// How an intermediate is stored when it becomes an operand. io: the problem's io dtype. split: two io values, hi + lo.
-enum class Store { f64, f32, tf32, io, split, f16, bf16 };
+// How an intermediate is stored when it becomes an operand. io: the problem's io dtype. split: two io values, hi + lo;
+// split_bf16: two bf16 values whatever io is. io_scaled, split_scaled: io and split of the value times a power of two per
+// row of the state that brings the row's largest to [2^13, 2^14), so that f16 neither overflows nor loses bits; for S and
+// v_new_decayed only, and the same as io and split where io is not f16.
+enum class Store { f64, f32, tf32, io, split, f16, bf16, split_bf16, io_scaled, split_scaled };
 // How a sum of products is accumulated: exactly rounded steps in f32 (round to nearest), or as the tensor core does it.
 enum class Accumulate { f64, f32, tensor_core };
 // How (I + A)^-1 is formed.
 enum class Solver { fs64, fs32, block16, doubling16_f16, doubling16_bf16, doubling_f32 };
 
+std::string_view name(Store store);  // as the enumerators are spelled
+std::string_view name(Accumulate accumulate);
+std::string_view name(Solver solver);
+
 struct Staging {
-  std::string_view name;     // "chunk_sm80.plain"
+  std::string_view name;  // "chunk_sm80.plain"
   std::string_view summary;
-  std::int64_t chunk;        // 0: token by token
-  Store Ainv, P, S, resid, v_new, decay;  // P: masked and gated q k^T; resid: beta (v - decay S k); see reference/gdn.cc
+  std::int64_t chunk;                 // 0: token by token
+  Store Ainv, P, S;                   // P: masked and gated q k^T. reference/gdn.h has the equations
+  Store resid, v_new, v_new_decayed;  // resid: beta (v - decay S k); v_new_decayed: v_new as it enters the state
+  Store decay;
   Accumulate accumulate;
   Solver solver;
+  std::string_view op = "gdn";  // the op it belongs to
 };
 std::span<const Staging> stagings();
 const Staging& staging(std::string_view name);  // throws Error naming the known ones
 
 // Forward of problem.op on the CPU with that staging. Returns the outputs in their own dtypes (o in io, final_state in
-// state), and with taps also the intermediates it forms, as f32 or f64 (names and shapes as oracle::Answer::taps).
-Tensors run(const Problem& problem, const Tensors& inputs, const Staging& staging, bool taps);
+// state; rows past the active end are NaN), and with taps also the intermediates it forms, as f32 or f64 (names and shapes
+// as oracle::Answer::taps: g_cum Akk Ainv v_new S, and resid [T, HV, V], P [NC, HV, C, C]). Ainv, P, resid and v_new are
+// as stored; S is the state before the chunk as it is carried. ranges, where given, collects what each store met.
+// The result does not depend on the number of threads. Throws Error on a missing or misshapen input.
+Tensors run(const Problem& problem, const Tensors& inputs, const Staging& staging, bool taps, Ranges* ranges = nullptr);
 
 }  // namespace deltagauge::reference

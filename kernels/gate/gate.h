@@ -12,18 +12,19 @@ namespace deltagauge::kernels::gate {
 enum class Transform { softplus, bounded };
 
 struct Args {
-  const void* x = nullptr;        // [T, HV] or, per channel, [T, HV, K]; io, device
-  const float* A_log = nullptr;   // [HV] device, or null: a = 1
-  const float* dt_bias = nullptr; // [HV] or [HV, K], device
-  float* g = nullptr;             // as x, f32, device
+  const void* x = nullptr;                   // [T, HV] or, per channel, [T, HV, K]; io, device
+  const float* A_log = nullptr;              // [HV] device, or null: a = 1
+  const float* dt_bias = nullptr;            // [HV] or [HV, K], device
+  float* g = nullptr;                        // as x, f32, device. Rows at and past cu_seqlens[N] are left as they are
   const std::int32_t* cu_seqlens = nullptr;  // [N + 1] device, or null: all T rows are active
-  std::int64_t T = 0, N = 0, HV = 0, K = 1;  // K = 1 means per head
-  DType io = DType::bf16;         // f32 bf16 f16
+  std::int64_t T = 0, N = 0, HV = 0, K = 1;  // K = 1 means per head; N is read with cu_seqlens only
+  DType io = DType::bf16;                    // f32 bf16 f16
   Transform transform = Transform::softplus;
-  float lower_bound = -5;         // bounded only: finite, <= 0
+  float lower_bound = -5;  // bounded only: finite, <= 0
   bool fast_math = false;
 };
 
+// Why args cannot be run (expected and got), or nothing. Looks at sizes and dtypes only.
 std::optional<std::string> unsupported(const Args& args);
 void fwd(const Args& args, void* stream);  // throws Error with expected and got; never allocates or synchronises
 

@@ -15,20 +15,20 @@ namespace deltagauge::kernels::gdn {
 // Device pointers unless said otherwise. Rows are packed tokens; sequence n owns rows [cu_seqlens[n], cu_seqlens[n+1]).
 // Rows at and past cu_seqlens[N] are neither read nor written.
 struct Args {
-  const void* q = nullptr;     // [T, HK, K] io
-  const void* k = nullptr;     // [T, HK, K] io
-  const void* v = nullptr;     // [T, HV, V] io
-  const void* g = nullptr;     // [T, HV] gate_dtype; natural log of the decay, <= 0, -inf allowed
-  const void* beta = nullptr;  // [T, HV] beta_dtype
-  const void* initial_state = nullptr;      // [N, HV, V, K] state, or null: zero
-  const std::int32_t* cu_seqlens = nullptr; // [N + 1], or null: N sequences of T / N rows each
-  void* o = nullptr;           // [T, HV, V] io
-  void* final_state = nullptr; // [N, HV, V, K] state, or null: not wanted; may be initial_state itself
-  void* workspace = nullptr;   // workspace_bytes(args) bytes, 256-byte aligned
+  const void* q = nullptr;                   // [T, HK, K] io
+  const void* k = nullptr;                   // [T, HK, K] io
+  const void* v = nullptr;                   // [T, HV, V] io
+  const void* g = nullptr;                   // [T, HV] gate_dtype; natural log of the decay, <= 0, -inf allowed
+  const void* beta = nullptr;                // [T, HV] beta_dtype
+  const void* initial_state = nullptr;       // [N, HV, V, K] state, or null: zero
+  const std::int32_t* cu_seqlens = nullptr;  // [N + 1], or null: N sequences of T / N rows each
+  void* o = nullptr;                         // [T, HV, V] io; what passes io's largest value is stored as infinity
+  void* final_state = nullptr;               // [N, HV, V, K] state, or null: not wanted; may be initial_state itself
+  void* workspace = nullptr;                 // workspace_bytes(args) bytes, 256-byte aligned
   std::int64_t T = 0, N = 0, HK = 0, HV = 0, K = 0, V = 0;
   DType io = DType::bf16, state = DType::f32, gate_dtype = DType::f32, beta_dtype = DType::f32;
-  float scale = 0;             // of q, as applied (no default here)
-  bool l2norm = false;         // normalise q and k rows first: x / sqrt(sum x^2 + 1e-6)
+  float scale = 0;      // of q, as applied (no default here)
+  bool l2norm = false;  // normalise q and k rows first: x / sqrt(sum x^2 + 1e-6)
   bool fast_math = false;
   // Debug taps, all optional, f32. C = 64 rows a chunk, chunks counted per sequence, chunk_offset[n] = sum of
   // ceil(length / 64) over the sequences before n; NC chunks in all.
@@ -38,17 +38,28 @@ struct Args {
 };
 
 struct Variant {
-  std::string_view name;      // "recurrent", "chunk_sm80"
-  std::string_view staging;   // the emulator's name for where it rounds
+  std::string_view name;     // "recurrent", "chunk_sm80"
+  std::string_view staging;  // the emulator's name for where it rounds
   std::string_view summary;
+  std::string_view io;          // dtypes of q k v o it takes, space separated
+  std::string_view head_sizes;  // K and V it takes, in words
+  bool (*fits)(std::int64_t K, std::int64_t V);
+  std::size_t alignment;  // of q k v o and the states, in bytes; 0: that of their elements
+  bool taps;              // whether it gives tap_Ainv, tap_S and tap_v_new
 };
 std::span<const Variant> variants();
 
+const Variant& find_variant(std::string_view name);  // throws Error naming the known ones
+
+// The variant "auto" stands for in the calls below: chunk_sm80 when it supports args and sequences are on average at least
+// one chunk of 64 long, else recurrent. Looks at sizes and dtypes only.
+std::string_view pick(const Args& args);
 // Why variant cannot run args (expected and got), or nothing. Looks at sizes and dtypes only, never at pointers.
 std::optional<std::string> unsupported(std::string_view variant, const Args& args);
+// Bytes of args.workspace that variant needs; depends on sizes and dtypes only. Throws Error when it is unsupported.
 std::size_t workspace_bytes(std::string_view variant, const Args& args);
 // Checks every argument (throws Error with expected and got), then launches on stream (a cudaStream_t). Never allocates,
-// never synchronises. variant "auto" picks by shape.
+// never synchronises.
 void fwd(std::string_view variant, const Args& args, void* stream);
 
 }  // namespace deltagauge::kernels::gdn

@@ -1,0 +1,73 @@
+// gdn.chunk_sm80: chunks of C = 64 tokens on mma.sync, two kernels.
+//   prepare  for every chunk and value head, all in parallel: the gates, (I + A)^-1 and P, written as a Record
+//   scan     for every sequence, value head and 16 V rows of the state, chunk after chunk (chunk_sm80_scan.cuh)
+// This file: what the two share. Per chunk, b_i the sum of g up to token i, b_C that of its last valid token:
+//   A_ij = beta_i exp(b_i - b_j) k_i.k_j for j < i            P_ij = exp(b_i - b_j) q_i.k_j for j <= i
+#pragma once
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/device/varlen.cuh"
+#include "kernels/gdn/launch.cuh"
+
+namespace deltagauge::kernels::gdn::chunk_sm80 {
+
+inline constexpr int kC = 64;
+inline constexpr int kBlocks = kC / 16;                        // 16 x 16 blocks along a side
+inline constexpr int kLower = kBlocks * (kBlocks + 1) / 2;     // blocks on and below the diagonal
+__host__ __device__ constexpr int lower(int i, int j) { return i * (i + 1) / 2 + j; }
+
+// A lower triangular [64, 64] matrix X in f32, in the order in which a lane needs it as operand b of mma_m16n8k8_tf32
+// (tile_tf32.cuh): at[block][n][lane] holds X_ij of row i = 8 n + group and columns j = 2 t, 2 t + 1, 8 + 2 t, 9 + 2 t.
+struct Triangle {
+  float4 at[kLower][2][32];
+};
+
+// What the scan needs of one chunk and value head. Rows past the chunk's valid ones have beta 0, so their rows of
+// (I + A)^-1 are those of I, and the decays of the last valid row.
+struct alignas(256) Record {
+  Triangle Ainv, P;
+  float beta[kC], decay_in[kC], decay_out[kC];  // [i] exp(b_i), exp(b_C - b_i)
+};
+
+struct Params {
+  Args args;
+  Record* records;        // [slots, HV]
+  void *q_unit, *k_unit;  // [T, HK, K] normalised rows, or null: q and k are used as they are
+  std::int64_t dense;     // rows of each sequence when there are no cu_seqlens
+  bool split;             // Record keeps f32 for products of hi + lo; else its triangles are rounded to tf32
+};
+
+// Chunk c of sequence n stands at slot floor(begin_n / 64) + n + c. Slots of different sequences never meet, since a
+// sequence of L rows from begin has ceil(L / 64) <= floor((begin + L) / 64) - floor(begin / 64) + 1 chunks; some stay
+// unused. So the device finds its work from cu_seqlens alone, and the host needs no lengths.
+inline std::int64_t slots(const Args& args) { return args.T / kC + args.N; }
+__device__ inline std::int64_t first_slot(std::int64_t begin, std::int64_t n) { return (begin >> 6) + n; }
+
+// As sequence_rows(), without its division.
+__device__ inline Rows rows_of(const Params& p, std::int64_t n) {
+  if (p.args.cu_seqlens == nullptr) return {n * p.dense, (n + 1) * p.dense};
+  return sequence_rows(p.args.cu_seqlens, n, p.args.N, p.args.T);
+}
+
+// Taps count chunks without gaps: those of the sequences before n. For debugging: one thread reads all offsets.
+__device__ inline std::int64_t chunks_before(const Params& p, std::int64_t n) {
+  std::int64_t chunks = 0;
+  for (std::int64_t m = 0; m < n; ++m) {
+    const Rows rows = rows_of(p, m);
+    chunks += (rows.end - rows.begin + kC - 1) / kC;
+  }
+  return chunks;
+}
+
+}  // namespace deltagauge::kernels::gdn::chunk_sm80
+
+namespace deltagauge::kernels::gdn {
+
+// One io type and head size; instantiated in inst/chunk_sm80_*.cu.
+template <class Io, int kD>
+void launch_chunk_sm80_as(const chunk_sm80::Params& params, cudaStream_t stream);
+
+}  // namespace deltagauge::kernels::gdn

@@ -1,0 +1,185 @@
+// gdn.chunk_sm80: A and X = (I + A)^-1 of one chunk and value head, by a team of 4 warps; part of the first kernel.
+// By 16 x 16 blocks: X_II by substitution in f32, then X_IJ = -X_II sum_{J<=L<I} A_IL X_LJ by products in 3 x tf32 (20
+// bits). Warp J owns block column J and works on X^T, so that each product's result is, register for register, the next
+// one's operand a.
+#pragma once
+#include "kernels/device/ptx/barrier.cuh"
+#include "kernels/device/ptx/ex2.cuh"
+#include "kernels/device/ptx/mma_m16n8k16.cuh"
+#include "kernels/device/tile.cuh"
+#include "kernels/device/tile_tf32.cuh"
+#include "kernels/gdn/chunk_sm80.cuh"
+
+namespace deltagauge::kernels::gdn::chunk_sm80 {
+
+inline constexpr int kTeamThreads = 32 * kBlocks;
+inline constexpr unsigned kAll = 0xffffffffu;
+
+// b_i in log2 units as hi + lo, so that b_i - b_j keeps its bits after a large g.
+struct Gates {
+  float hi[kC], lo[kC], beta[kC];
+};
+
+struct Factors {
+  float A[kC][kC + 8];           // + 8: rows of a fragment fall into different banks
+  float X[kBlocks][16][16 + 8];  // inverses of the diagonal blocks of I + A
+};
+
+struct Lane {
+  int group = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+};
+
+// A block row of a product: rows 16 w .., block columns 0 .. w, as accumulators of two n-blocks of 8.
+using BlockRow = float[kBlocks][2][4];
+
+// exp(b_i - b_j) for an accumulator's elements of rows i = row, row + 8, columns j = column, column + 1.
+struct Decays {
+  float hi[2], lo[2];
+  __device__ Decays(const Gates& gates, int row) : hi{gates.hi[row], gates.hi[row + 8]}, lo{gates.lo[row], gates.lo[row + 8]} {}
+  __device__ void of(const Gates& gates, int column, float (&decay)[4]) const {
+    const float2 h = *reinterpret_cast<const float2*>(&gates.hi[column]), l = *reinterpret_cast<const float2*>(&gates.lo[column]);
+#pragma unroll
+    for (int e = 0; e < 4; ++e)
+      decay[e] = ptx::ex2_ftz((hi[e / 2] - (e % 2 ? h.y : h.x)) + (lo[e / 2] - (e % 2 ? l.y : l.x)));
+  }
+};
+
+// Rows 16 w .. of x k^T on and below the diagonal blocks, for tiles x and k.
+template <class Io, int kD>
+__device__ void multiply_rows(std::uint32_t x, std::uint32_t k, int w, BlockRow& d) {
+  const int lane = threadIdx.x % 32;
+  const std::uint32_t rows = x + Tile<kD>::row_major(lane), columns = k + Tile<kD>::column_major(lane);
+#pragma unroll
+  for (int j = 0; j < kBlocks; ++j)
+#pragma unroll
+    for (int e = 0; e < 8; ++e) d[j][e / 4][e % 4] = 0;
+#pragma unroll
+  for (int c = 0; c < kD; c += 16) {
+    std::uint32_t a[4];
+    ptx::ldmatrix_x4(a, Tile<kD>::at(rows, 16 * w, c));
+#pragma unroll
+    for (int j = 0; j < kBlocks; ++j) {
+      if (j > w) break;
+      std::uint32_t b[4];
+      ptx::ldmatrix_x4(b, Tile<kD>::at(columns, 16 * j, c));
+      ptx::mma_m16n8k16<Io>(d[j][0], a, b[0], b[1]);
+      ptx::mma_m16n8k16<Io>(d[j][1], a, b[2], b[3]);
+    }
+  }
+}
+
+__device__ inline void store_A(const BlockRow& kk, const Gates& gates, int w, Factors& factors) {
+  const Lane l;
+  const int row = 16 * w + l.group;
+  const Decays decays(gates, row);
+  const float beta[2] = {gates.beta[row], gates.beta[row + 8]};
+#pragma unroll
+  for (int j = 0; j < 2 * kBlocks; ++j) {  // blocks of 8 columns
+    if (j / 2 > w) break;
+    const int column = 8 * j + 2 * l.t;
+    float decay[4], x[4];
+    decays.of(gates, column, decay);
+#pragma unroll
+    for (int e = 0; e < 4; ++e) {
+      const float a = beta[e / 2] * (decay[e] * kk[j / 2][j % 2][e]);
+      x[e] = column + e % 2 < row + 8 * (e / 2) ? a : 0.0f;
+    }
+    *reinterpret_cast<float2*>(&factors.A[row][column]) = make_float2(x[0], x[1]);
+    *reinterpret_cast<float2*>(&factors.A[row + 8][column]) = make_float2(x[2], x[3]);
+  }
+}
+
+// One warp: the inverse of I + A_II for block I = w, a column a lane. Its A_II was written by this warp.
+__device__ inline void invert_diagonal(Factors& factors, int w) {
+  const int column = threadIdx.x % 16;
+  float x[16];
+#pragma unroll
+  for (int i = 0; i < 16; ++i) x[i] = i == column ? 1.0f : 0.0f;
+#pragma unroll
+  for (int j = 0; j < 15; ++j)
+#pragma unroll
+    for (int i = j + 1; i < 16; ++i) x[i] = fmaf(-factors.A[16 * w + i][16 * w + j], x[j], x[i]);
+  if (threadIdx.x % 32 < 16)
+#pragma unroll
+    for (int i = 0; i < 16; ++i) factors.X[w][i][column] = x[i];
+}
+
+// Block (i, j) of a triangle: rows[n] holds row 8 n + group, columns 2 t, 2 t + 1, 8 + 2 t, 9 + 2 t. f32: as it is; else
+// rounded to tf32.
+__device__ inline void store_block(Triangle& triangle, int i, int j, float4 (&rows)[2], bool f32) {
+#pragma unroll
+  for (int n = 0; n < 2; ++n) {
+    float4& x = rows[n];
+    if (!f32) x = make_float4(round_tf32(x.x), round_tf32(x.y), round_tf32(x.z), round_tf32(x.w));
+    triangle.at[lower(i, j)][n][threadIdx.x % 32] = x;
+  }
+}
+
+// X^T of one block as two accumulators: rows are columns of X.
+using Transposed = float[2][4];
+
+// d += a B^T for a block B in shared memory, rows stride floats apart.
+__device__ inline void multiply_add(Transposed& d, const Transposed& a, const float* B, int stride) {
+  const Lane l;
+#pragma unroll
+  for (int k = 0; k < 2; ++k) {
+    const OperandTf32<true> operand(a[k]);
+#pragma unroll
+    for (int n = 0; n < 2; ++n) {
+      const float2 b = *reinterpret_cast<const float2*>(B + (8 * n + l.group) * stride + 8 * k + 2 * l.t);
+      multiply_add(d[n], operand, b.x, b.y);
+    }
+  }
+}
+
+// Where debugging wants X of a chunk and value head, or null.
+__device__ inline float* tap_of(const Params& p, std::int64_t n, std::int64_t chunk, std::int64_t h) {
+  const Args& a = p.args;
+  if (a.tap_Ainv == nullptr) return nullptr;
+  return a.tap_Ainv + (chunks_before(p, n) + chunk) * a.HV * kC * kC + h * kC * kC;
+}
+
+// One warp: block column w of X, from A and the inverses of the diagonal blocks.
+__device__ inline void solve_column(const Factors& factors, int w, bool split, Triangle& X, float* tap) {
+  const Lane l;
+  Transposed x[kBlocks];  // X_{L w}^T
+#pragma unroll
+  for (int i = 0; i < kBlocks; ++i) {
+    float4 rows[2] = {};
+    if (i == w) {
+#pragma unroll
+      for (int k = 0; k < 2; ++k)
+#pragma unroll
+        for (int e = 0; e < 4; ++e) x[i][k][e] = factors.X[w][8 * k + 2 * l.t + e % 2][l.group + 8 * (e / 2)];
+    } else if (i > w) {
+      Transposed sum = {};
+#pragma unroll
+      for (int L = 0; L < i; ++L)
+        if (L >= w) multiply_add(sum, x[L], &factors.A[16 * i][16 * L], kC + 8);
+#pragma unroll
+      for (int e = 0; e < 8; ++e) x[i][e / 4][e % 4] = 0;
+      multiply_add(x[i], sum, &factors.X[i][0][0], 16 + 8);
+#pragma unroll
+      for (int e = 0; e < 8; ++e) x[i][e / 4][e % 4] = -x[i][e / 4][e % 4];
+    }
+    if (i >= w) {
+#pragma unroll
+      for (int n = 0; n < 2; ++n) {
+        rows[n] = make_float4(x[i][n][0], x[i][n][1], x[i][n][2], x[i][n][3]);
+        transpose(rows[n].x, rows[n].y);
+        transpose(rows[n].z, rows[n].w);
+      }
+      store_block(X, i, w, rows, split);
+    }
+    if (tap != nullptr) {
+#pragma unroll
+      for (int n = 0; n < 2; ++n) {
+        float* to = tap + (16 * i + 8 * n + l.group) * kC + 16 * w + 2 * l.t;
+        *reinterpret_cast<float2*>(to) = make_float2(rows[n].x, rows[n].y);
+        *reinterpret_cast<float2*>(to + 8) = make_float2(rows[n].z, rows[n].w);
+      }
+    }
+  }
+}
+
+}  // namespace deltagauge::kernels::gdn::chunk_sm80

@@ -1,0 +1,188 @@
+// gdn.chunk_sm80, first kernel: gates, (I + A)^-1 and P of every chunk (equations in chunk_sm80.cuh).
+// grid: x = slot * HK + key head        block: two teams of 4 warps; warp w of a team owns rows 16 w .. 16 w + 15
+//   team 0   k k^T, A and (I + A)^-1 of one value head of the group after the other (chunk_sm80_inverse.cuh)
+//   team 1   the gates, then q k^T and P of one value head after the other
+// shared: PrepareSmem; q and k are normalised there first when asked.
+#pragma once
+#include "kernels/device/convert.cuh"
+#include "kernels/device/tile.cuh"
+#include "kernels/gdn/chunk_sm80.cuh"
+#include "kernels/gdn/chunk_sm80_inverse.cuh"
+
+namespace deltagauge::kernels::gdn::chunk_sm80 {
+
+inline constexpr int kPrepareThreads = 2 * kTeamThreads;
+
+template <class Io, int kD>
+struct alignas(256) PrepareSmem {
+  Io k[kC * kD], q[kC * kD];
+  Factors factors;
+  Gates gates[kBlocks];  // of up to four value heads
+};
+
+// Chunk of a slot; rows <= 0 when the slot is unused.
+struct Chunk {
+  std::int64_t n, index, begin;  // sequence, chunk of the sequence, first row
+  int rows;                      // valid ones, at most kC
+};
+// One warp: each round narrows the sequences n .. past - 1 that may hold the slot by 33, a probe a lane.
+__device__ inline Chunk find_chunk(const Params& p, std::int64_t slot) {
+  std::int64_t n = 0, past = p.args.N;  // first_slot(n) <= slot < first_slot(past)
+  while (past - n > 1) {
+    const std::int64_t step = past - n <= 33 ? 1 : (past - n + 32) / 33, probe = n + (threadIdx.x % 32 + 1) * step;
+    const bool before = probe < past && first_slot(rows_of(p, probe).begin, probe) <= slot;
+    n += __popc(__ballot_sync(kAll, before)) * step;
+    past = past < n + step ? past : n + step;
+  }
+  const Rows rows = rows_of(p, n);
+  const std::int64_t index = slot - first_slot(rows.begin, n), begin = rows.begin + index * kC;
+  if (index < 0 || begin >= rows.end) return {n, index, begin, 0};
+  return {n, index, begin, static_cast<int>(rows.end - begin < kC ? rows.end - begin : kC)};
+}
+
+// g in log2 units as a multiple of 2^-40, so that sums are exact in any order. 2^-160 is 0 in f32, subnormals included, so
+// below -160 a gate closes; -inf does too.
+inline constexpr double kGateUnit = 0x1p40;
+__device__ inline long long fixed_log2(float g) {
+  const double g2 = g * 1.4426950408889634;
+  return __double2ll_rn((g2 < -160.0 ? -160.0 : g2) * kGateUnit);
+}
+
+// One warp: gates of value head h, two tokens a lane.
+__device__ inline void make_gates(const Args& a, const Chunk& at, std::int64_t h, Gates& gates, Record& record) {
+  const int lane = threadIdx.x % 32;
+  float beta[2];
+  long long g[2];
+#pragma unroll
+  for (int e = 0; e < 2; ++e) {
+    const int i = 2 * lane + e;
+    const std::int64_t element = (at.begin + i) * a.HV + h;
+    const float g_e = i < at.rows ? bits_to_f32(load_bits(a.g, a.gate_dtype, element), a.gate_dtype) : 0.0f;
+    beta[e] = i < at.rows ? bits_to_f32(load_bits(a.beta, a.beta_dtype, element), a.beta_dtype) : 0.0f;
+    if (isnan(g_e)) beta[e] = g_e;  // a NaN gate shows in what follows it
+    g[e] = fixed_log2(g_e);
+  }
+  long long sum = g[0] + g[1];  // then of all tokens up to this lane's last
+#pragma unroll
+  for (int step = 1; step < 32; step *= 2) {
+    const long long before = __shfl_up_sync(kAll, sum, step);
+    if (lane >= step) sum += before;
+  }
+  const long long b[2] = {sum - g[1], sum}, last = __shfl_sync(kAll, sum, 31);
+  constexpr float kUnit = static_cast<float>(1 / kGateUnit);
+  float hi[2], lo[2], in[2], out[2];
+#pragma unroll
+  for (int e = 0; e < 2; ++e) {
+    const float big = static_cast<float>(b[e]);
+    hi[e] = big * kUnit;
+    lo[e] = static_cast<float>(b[e] - static_cast<long long>(big)) * kUnit;
+    in[e] = exp2f(hi[e] + lo[e]);
+    out[e] = exp2f(static_cast<float>(last - b[e]) * kUnit);
+  }
+  reinterpret_cast<float2*>(gates.hi)[lane] = make_float2(hi[0], hi[1]);
+  reinterpret_cast<float2*>(gates.lo)[lane] = make_float2(lo[0], lo[1]);
+  reinterpret_cast<float2*>(gates.beta)[lane] = make_float2(beta[0], beta[1]);
+  reinterpret_cast<float2*>(record.beta)[lane] = make_float2(beta[0], beta[1]);
+  reinterpret_cast<float2*>(record.decay_in)[lane] = make_float2(in[0], in[1]);
+  reinterpret_cast<float2*>(record.decay_out)[lane] = make_float2(out[0], out[1]);
+}
+
+// Rows of a tile to x / sqrt(sum x^2 + 1e-6) in f32, rounded to io, in place and to unit ([T, HK, K], at this chunk's first
+// row and head). One warp a row.
+template <class Io, int kD>
+__device__ void normalise(Io* tile, Io* unit, std::int64_t stride, int rows) {
+  constexpr int kChannels = kD / 32;  // 2 or 4: a part of one 16-byte block
+  const int lane = threadIdx.x % 32;
+  for (int row = threadIdx.x / 32; row < rows; row += kPrepareThreads / 32) {
+    auto* at = reinterpret_cast<Pack<Io, kChannels>*>(reinterpret_cast<char*>(tile) +
+                                                      Tile<kD>::offset(row, lane * kChannels / 8)) +
+               lane % (8 / kChannels);
+    Pack<Io, kChannels> pack = *at;
+    float sum = 0;
+#pragma unroll
+    for (const Io x : pack.at) sum = fmaf(to_f32(x), to_f32(x), sum);
+#pragma unroll
+    for (int mask = 16; mask > 0; mask /= 2) sum += __shfl_xor_sync(kAll, sum, mask);
+    const float r = 1.0f / sqrtf(sum + 1e-6f);
+#pragma unroll
+    for (Io& x : pack.at) x = from_f32<Io>(to_f32(x) * r);
+    *at = pack;
+    *reinterpret_cast<Pack<Io, kChannels>*>(unit + row * stride + lane * kChannels) = pack;
+  }
+}
+
+// P of block row w from q k^T.
+__device__ inline void store_P(const BlockRow& qk, const Gates& gates, int w, bool split, Triangle& P) {
+  const Lane l;
+  const int row = 16 * w + l.group;
+  const Decays decays(gates, row);
+#pragma unroll
+  for (int j = 0; j < kBlocks; ++j) {
+    if (j > w) break;
+    float x[2][4];  // [row block][element of the row]
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int column = 16 * j + 8 * half + 2 * l.t;
+      float decay[4];
+      decays.of(gates, column, decay);
+#pragma unroll
+      for (int e = 0; e < 4; ++e) {
+        const float value = qk[j][half][e] * decay[e];
+        x[e / 2][2 * half + e % 2] = column + e % 2 <= row + 8 * (e / 2) ? value : 0.0f;
+      }
+    }
+    float4 rows[2] = {make_float4(x[0][0], x[0][1], x[0][2], x[0][3]), make_float4(x[1][0], x[1][1], x[1][2], x[1][3])};
+    store_block(P, w, j, rows, split);
+  }
+}
+
+template <class Io, int kD>
+__global__ void __launch_bounds__(kPrepareThreads, 3) prepare(const __grid_constant__ Params p) {
+  extern __shared__ __align__(256) char shared[];
+  auto& smem = *reinterpret_cast<PrepareSmem<Io, kD>*>(shared);
+  const Args& a = p.args;
+  const std::int64_t slot = blockIdx.x / static_cast<unsigned>(a.HK), hk = blockIdx.x % static_cast<unsigned>(a.HK);
+  const Chunk at = find_chunk(p, slot);
+  if (at.rows <= 0) return;
+  const int team = threadIdx.x / kTeamThreads, w = threadIdx.x / 32 % kBlocks;
+  const std::int64_t first = (at.begin * a.HK + hk) * kD, stride = a.HK * kD;
+  const std::int64_t group = a.HV / a.HK;
+  Record* records = p.records + slot * a.HV + hk * group;  // of the group's value heads
+
+  const std::uint32_t k = shared_address(smem.k), q = shared_address(smem.q);
+  Tile<kD>::template load<kC, kPrepareThreads>(k, static_cast<const Io*>(a.k) + first, stride, at.rows);
+  Tile<kD>::template load<kC, kPrepareThreads>(q, static_cast<const Io*>(a.q) + first, stride, at.rows);
+  ptx::cp_async_commit();
+  if (team == 1 && w < group) make_gates(a, at, hk * group + w, smem.gates[w], records[w]);
+  ptx::cp_async_wait<0>();
+  __syncthreads();  // q, k and the first four heads' gates are there
+  if (p.k_unit != nullptr) {
+    normalise<Io, kD>(smem.k, static_cast<Io*>(p.k_unit) + first, stride, at.rows);
+    normalise<Io, kD>(smem.q, static_cast<Io*>(p.q_unit) + first, stride, at.rows);
+    __syncthreads();  // q and k are normalised
+  }
+
+  for (std::int64_t head = 0; head < group; ++head) {
+    const int one = static_cast<int>(head % kBlocks);
+    if (head > 0 && one == 0) {
+      __syncthreads();  // the last four heads' gates have been read
+      if (team == 1 && head + w < group) make_gates(a, at, hk * group + head + w, smem.gates[w], records[head + w]);
+      __syncthreads();  // the next ones are there
+    }
+    BlockRow products;
+    if (team == 0) {
+      multiply_rows<Io, kD>(k, k, w, products);
+      if (head > 0) ptx::barrier_sync<1, kTeamThreads>();  // the team has read the last head's factors
+      store_A(products, smem.gates[one], w, smem.factors);
+      __syncwarp();  // this warp's rows of A are there
+      invert_diagonal(smem.factors, w);
+      ptx::barrier_sync<1, kTeamThreads>();  // A and the inverses of its diagonal blocks are there
+      solve_column(smem.factors, w, p.split, records[head].Ainv, tap_of(p, at.n, at.index, hk * group + head));
+    } else {
+      multiply_rows<Io, kD>(q, k, w, products);
+      store_P(products, smem.gates[one], w, p.split, records[head].P);
+    }
+  }
+}
+
+}  // namespace deltagauge::kernels::gdn::chunk_sm80

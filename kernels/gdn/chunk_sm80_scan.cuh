@@ -1,0 +1,382 @@
+// gdn.chunk_sm80, second kernel: the state through the chunks of a sequence (Record and its equations: chunk_sm80.cuh).
+//   resid_i = beta_i (v_i - exp(b_i) S k_i)                   v_new = (I + A)^-1 resid
+//   o_i = scale (exp(b_i) S q_i + sum_{j<=i} P_ij v_new_j)    S' = exp(b_C) S + sum_j (exp(b_C - b_j) v_new_j) k_j^T
+// grid: x = (n * HV + h) * (V / rows of a block) + block of V rows        block: kWarps warps of 16 V rows each
+// shared: kStages of Stage; with two, chunk c + 1 is on its way while chunk c is worked on.
+// Rows of S never meet: a warp keeps its [16, K] of S in registers in f32 and everything between (resid, v_new, o as
+// [16, 64]) too; each product's result is, register for register, the next one's operand a. So the bits do not depend on
+// kWarps. Operands a: S and what is written to it (exp(b_C - b_j) v_new) in io against k and q; resid and v_new in tf32
+// against (I + A)^-1 and P. Shape::split: all of them as hi + lo, the products as hi hi + hi lo + lo hi.
+// f16 io: S and what is written to it are scaled by a power of two per row, the largest of a row near 2^13, so that they
+// neither overflow nor lose bits however large the state is.
+// A chunk's first rows do not depend on its later ones: products with the zeros of P and (I + A)^-1 above the diagonal add
+// exact zeros as long as v_new is finite.
+#pragma once
+#include "kernels/device/convert.cuh"
+#include "kernels/device/ptx/mma_m16n8k16.cuh"
+#include "kernels/device/tile.cuh"
+#include "kernels/device/tile_tf32.cuh"
+#include "kernels/gdn/chunk_sm80.cuh"
+
+namespace deltagauge::kernels::gdn::chunk_sm80 {
+
+template <int kHeadSize, int kWarps, int kStages, bool kSplit>
+struct ScanShape {
+  static constexpr int D = kHeadSize, warps = kWarps, stages = kStages;  // K = V = D
+  static constexpr bool split = kSplit;
+};
+
+// 16 V columns of 64 rows: 32 bytes a row, the two halves swapped in every other four rows (bank conflicts).
+struct Columns16 {
+  uint4 at[kC * 2];
+  static __device__ constexpr int index(int row, int half) { return 2 * row + (half ^ ((row >> 2) & 1)); }
+};
+
+template <class Io, class Shape>
+struct alignas(256) Stage {
+  Io k[kC * Shape::D], q[kC * Shape::D];
+  Columns16 v[Shape::warps];  // v, then o
+  Record record;
+};
+
+// Accumulators of [16 V rows, 64 tokens]: n-blocks of 8 tokens.
+using Rows64 = float[kC / 8][4];
+
+// Factors of the rows group and group + 8.
+struct RowScale {
+  float down[2] = {1, 1}, up[2] = {1, 1};
+};
+
+template <class Io>
+struct Warp {
+  int lane = threadIdx.x % 32, group = lane / 4, t = lane % 4;
+
+  // Powers of two that bring the largest of each row near 2^13, from this lane's largest; 1 for bf16, which needs none.
+  static __device__ RowScale row_scale(const float (&largest)[2]) {
+    RowScale scale;
+    if constexpr (std::is_same_v<Io, __half>) {
+#pragma unroll
+      for (int r = 0; r < 2; ++r) {
+        float x = largest[r];
+        x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, 1));
+        x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, 2));
+        const int field = min(max(2 * 127 + 13 - static_cast<int>(__float_as_uint(x) >> 23), 1), 253);
+        scale.down[r] = __uint_as_float(static_cast<unsigned>(field) << 23);
+        scale.up[r] = __uint_as_float(static_cast<unsigned>(254 - field) << 23);
+      }
+    }
+    return scale;
+  }
+
+  template <int kCount>
+  static __device__ void largest_of(const float (&x)[kCount][4], float (&largest)[2]) {
+    if constexpr (std::is_same_v<Io, __half>) {
+#pragma unroll
+      for (int n = 0; n < kCount; ++n)
+#pragma unroll
+        for (int e = 0; e < 4; ++e) largest[e / 2] = fmaxf(largest[e / 2], fabsf(x[n][e]));
+    }
+  }
+
+  // Two accumulators of 8 columns as operand a of 16, hi + lo.
+  static __device__ void to_operand(const float (&x)[4], const float (&y)[4], const float (&scale)[2], std::uint32_t (&hi)[4],
+                                    std::uint32_t (&lo)[4]) {
+#pragma unroll
+    for (int r = 0; r < 4; ++r) {
+      const float(&from)[4] = r < 2 ? x : y;
+      const int e = 2 * (r % 2);
+      const SplitPair pair = split2<Io>(from[e] * scale[r % 2], from[e + 1] * scale[r % 2]);
+      hi[r] = pair.hi;
+      lo[r] = pair.lo;
+    }
+  }
+};
+
+// r += S K^T and o += S Q^T, with the rows of S scaled down.
+template <class Io, class Shape>
+__device__ void read_state(const float (&S)[Shape::D / 8][4], const RowScale& scale, std::uint32_t k, std::uint32_t q, int lane,
+                           Rows64& r, Rows64& o) {
+  constexpr int kD = Shape::D;
+  const std::uint32_t columns = Tile<kD>::column_major(lane);
+#pragma unroll
+  for (int c = 0; c < kD / 16; ++c) {
+    std::uint32_t hi[4], lo[4];
+    Warp<Io>::to_operand(S[2 * c], S[2 * c + 1], scale.down, hi, lo);
+#pragma unroll
+    for (int i = 0; i < kBlocks; ++i) {
+      std::uint32_t b[4];
+      ptx::ldmatrix_x4(b, Tile<kD>::at(k + columns, 16 * i, 16 * c));
+#pragma unroll
+      for (int n = 0; n < 2; ++n) {
+        ptx::mma_m16n8k16<Io>(r[2 * i + n], hi, b[2 * n], b[2 * n + 1]);
+        if constexpr (Shape::split) ptx::mma_m16n8k16<Io>(r[2 * i + n], lo, b[2 * n], b[2 * n + 1]);
+      }
+      ptx::ldmatrix_x4(b, Tile<kD>::at(q + columns, 16 * i, 16 * c));
+#pragma unroll
+      for (int n = 0; n < 2; ++n) {
+        ptx::mma_m16n8k16<Io>(o[2 * i + n], hi, b[2 * n], b[2 * n + 1]);
+        if constexpr (Shape::split) ptx::mma_m16n8k16<Io>(o[2 * i + n], lo, b[2 * n], b[2 * n + 1]);
+      }
+    }
+  }
+}
+
+// d += x X^T for a lower triangular X.
+template <bool kSplit>
+__device__ void multiply_triangle(Rows64& d, const Rows64& x, const Triangle& X, int lane) {
+#pragma unroll
+  for (int j = 0; j < kBlocks; ++j) {
+    const OperandTf32<kSplit> a0(x[2 * j]), a1(x[2 * j + 1]);
+#pragma unroll
+    for (int i = j; i < kBlocks; ++i)
+#pragma unroll
+      for (int n = 0; n < 2; ++n) {
+        const float4 b = X.at[lower(i, j)][n][lane];
+        multiply_add(d[2 * i + n], a0, b.x, b.y);
+        if (i > j || n > 0) multiply_add(d[2 * i + n], a1, b.z, b.w);  // else above the diagonal
+      }
+  }
+}
+
+// S = decay S + u K for u [16, 64].
+template <class Io, class Shape>
+__device__ void write_state(float (&S)[Shape::D / 8][4], const Rows64& u, float decay, std::uint32_t k, int lane) {
+  constexpr int kD = Shape::D;
+  if (decay == 0.0f) {  // forgetting is exact: 0 * inf would be NaN
+#pragma unroll
+    for (int e = 0; e < kD / 2; ++e) S[e / 4][e % 4] = 0;
+  }
+  float largest[2] = {0, 0};
+  Warp<Io>::largest_of(S, largest);
+  Warp<Io>::largest_of(u, largest);
+  const RowScale scale = Warp<Io>::row_scale(largest);
+#pragma unroll
+  for (int e = 0; e < kD / 2; ++e) S[e / 4][e % 4] *= decay * scale.down[e % 4 / 2];
+  const std::uint32_t columns = k + Tile<kD>::row_major(lane);
+#pragma unroll
+  for (int j = 0; j < kBlocks; ++j) {
+    std::uint32_t hi[4], lo[4];
+    Warp<Io>::to_operand(u[2 * j], u[2 * j + 1], scale.down, hi, lo);
+#pragma unroll
+    for (int c = 0; c < kD / 16; ++c) {
+      std::uint32_t b[4];
+      ptx::ldmatrix_x4_trans(b, Tile<kD>::at(columns, 16 * j, 16 * c));
+#pragma unroll
+      for (int n = 0; n < 2; ++n) {
+        if constexpr (Shape::split) ptx::mma_m16n8k16<Io>(S[2 * c + n], lo, b[2 * n], b[2 * n + 1]);
+        ptx::mma_m16n8k16<Io>(S[2 * c + n], hi, b[2 * n], b[2 * n + 1]);
+      }
+    }
+  }
+  if constexpr (std::is_same_v<Io, __half>) {
+#pragma unroll
+    for (int e = 0; e < kD / 2; ++e) S[e / 4][e % 4] *= scale.up[e % 4 / 2];
+  }
+}
+
+// Rows group and group + 8 of the warp's [16, D] of a state in memory; at points to its first element.
+template <class Stored, int kCount>
+__device__ void load_state(const Stored* at, float (&S)[kCount][4], int group, int t) {
+#pragma unroll
+  for (int n = 0; n < kCount; ++n)
+#pragma unroll
+    for (int e = 0; e < 4; e += 2) {
+      const auto pair = *reinterpret_cast<const Pack<Stored, 2>*>(at + (group + 4 * e) * (8 * kCount) + 8 * n + 2 * t);
+      S[n][e] = to_f32(pair.at[0]);
+      S[n][e + 1] = to_f32(pair.at[1]);
+    }
+}
+template <class Stored, int kCount>
+__device__ void store_state(Stored* at, const float (&S)[kCount][4], int group, int t) {
+#pragma unroll
+  for (int n = 0; n < kCount; ++n)
+#pragma unroll
+    for (int e = 0; e < 4; e += 2)
+      *reinterpret_cast<Pack<Stored, 2>*>(at + (group + 4 * e) * (8 * kCount) + 8 * n + 2 * t) = {from_f32<Stored>(S[n][e]),
+                                                                                              from_f32<Stored>(S[n][e + 1])};
+}
+
+// Where a block works.
+struct Place {
+  std::int64_t n, h, hk, begin, end, slot;  // sequence, heads, its rows, slot of its first chunk
+  int warp, column;                         // warp of the block; the warp's first V row
+};
+
+template <class Io, class Shape>
+__device__ void load_stage(const Params& p, const Place& at, std::int64_t chunk, Stage<Io, Shape>& stage) {
+  constexpr int kD = Shape::D, kThreads = 32 * Shape::warps;
+  const Args& a = p.args;
+  const std::int64_t first = at.begin + chunk * kC, left = at.end - first;
+  const int valid = left < kC ? static_cast<int>(left) : kC, lane = threadIdx.x % 32;
+  const std::int64_t key = (first * a.HK + at.hk) * kD, value = (first * a.HV + at.h) * kD + at.column;
+  const Io* k = static_cast<const Io*>(p.k_unit ? p.k_unit : a.k) + key;
+  const Io* q = static_cast<const Io*>(p.q_unit ? p.q_unit : a.q) + key;
+  Tile<kD>::template load<kC, kThreads>(shared_address(stage.k), k, a.HK * kD, valid);
+  Tile<kD>::template load<kC, kThreads>(shared_address(stage.q), q, a.HK * kD, valid);
+  const std::int64_t stride = a.HV * kD;
+  const Io* v = static_cast<const Io*>(a.v) + value + lane / 2 * stride + 8 * (lane % 2);
+  const std::uint32_t v_to = shared_address(&stage.v[at.warp].at[Columns16::index(lane / 2, lane % 2)]);
+#pragma unroll
+  for (int i = 0; i < kC; i += 16, v += 16 * stride) {
+    if (valid == kC)
+      ptx::cp_async_16(v_to + 32 * i, v);
+    else
+      ptx::cp_async_16_or_zero(v_to + 32 * i, v, lane / 2 + i < valid);
+  }
+  const char* record = reinterpret_cast<const char*>(p.records + (at.slot + chunk) * a.HV + at.h);
+  const std::uint32_t record_to = shared_address(&stage.record);
+#pragma unroll
+  for (int i = 0; i < static_cast<int>(sizeof(Record)); i += 16 * kThreads) {
+    const int byte = i + 16 * static_cast<int>(threadIdx.x);
+    if (byte < static_cast<int>(sizeof(Record))) ptx::cp_async_16(record_to + byte, record + byte);
+  }
+}
+
+// [16, 64] scale * x to the rows of o, through the shared memory that held the warp's v.
+template <class Io>
+__device__ void store_o(const Rows64& x, float scale, Columns16& buffer, Io* o, std::int64_t stride, int valid) {
+  const Warp<Io> l;
+  auto* words = reinterpret_cast<std::uint32_t*>(buffer.at);
+#pragma unroll
+  for (int i = 0; i < kC / 8; ++i)
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const std::uint32_t pair = pack2<Io>(scale * x[i][2 * half], scale * x[i][2 * half + 1]);
+      words[4 * Columns16::index(8 * i + l.group, half) + l.t] = ptx::movmatrix_trans(pair);
+    }
+  __syncwarp();  // the warp's o is there
+#pragma unroll
+  for (int i = 0; i < kC / 16; ++i) {
+    const int row = 16 * i + l.lane / 2, half = l.lane % 2;
+    if (row < valid) *reinterpret_cast<uint4*>(o + row * stride + 8 * half) = buffer.at[Columns16::index(row, half)];
+  }
+}
+
+template <class Io, class Shape>
+__device__ void do_chunk(const Params& p, const Place& at, std::int64_t chunk, Stage<Io, Shape>& stage,
+                         float (&S)[Shape::D / 8][4]) {
+  constexpr int kD = Shape::D;
+  const Args& a = p.args;
+  const Warp<Io> l;
+  const Record& record = stage.record;
+  const std::int64_t first = at.begin + chunk * kC;
+  const int valid = static_cast<int>(at.end - first < kC ? at.end - first : kC);
+
+  Rows64 r = {}, o = {};
+  float largest[2] = {0, 0};
+  Warp<Io>::largest_of(S, largest);
+  const RowScale scale = Warp<Io>::row_scale(largest);
+  read_state<Io, Shape>(S, scale, shared_address(stage.k), shared_address(stage.q), l.lane, r, o);
+
+  if (record.decay_in[kC - 1] == 0.0f) {  // some token forgets what came before, exactly
+#pragma unroll
+    for (int i = 0; i < kC / 8; ++i) {
+      const float2 decay = *reinterpret_cast<const float2*>(&record.decay_in[8 * i + 2 * l.t]);
+#pragma unroll
+      for (int e = 0; e < 4; ++e)
+        if ((e % 2 ? decay.y : decay.x) == 0.0f) r[i][e] = o[i][e] = 0;
+    }
+  }
+  const int matrix = l.lane / 8;
+  const std::uint32_t v_at =
+      shared_address(&stage.v[at.warp].at[Columns16::index((matrix >> 1) * 8 + l.lane % 8, matrix & 1)]);
+#pragma unroll
+  for (int i = 0; i < kC / 8; i += 2) {
+    std::uint32_t v[4];  // tokens 8 i .. and 8 i + 8 .., V rows 0 .. 7 and 8 .. 15 of each
+    ptx::ldmatrix_x4_trans(v, v_at + 32 * 8 * i);
+#pragma unroll
+    for (int n = 0; n < 2; ++n) {
+      const int token = 8 * (i + n) + 2 * l.t;
+      const float2 beta = *reinterpret_cast<const float2*>(&record.beta[token]);
+      const float2 decay = *reinterpret_cast<const float2*>(&record.decay_in[token]);
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        const float2 v2 = unpack2<Io>(v[2 * n + half]);
+        float* r2 = &r[i + n][2 * half];
+        float* o2 = &o[i + n][2 * half];
+        const float dx = decay.x * scale.up[half], dy = decay.y * scale.up[half];
+        r2[0] = beta.x * fmaf(-dx, r2[0], v2.x);
+        r2[1] = beta.y * fmaf(-dy, r2[1], v2.y);
+        o2[0] *= dx;
+        o2[1] *= dy;
+      }
+    }
+  }
+  Rows64 v_new = {};
+  multiply_triangle<Shape::split>(v_new, r, record.Ainv, l.lane);
+  multiply_triangle<Shape::split>(o, v_new, record.P, l.lane);
+  __syncwarp();  // the warp has read its v
+  const std::int64_t place = (first * a.HV + at.h) * kD + at.column;
+  store_o<Io>(o, a.scale, stage.v[at.warp], static_cast<Io*>(a.o) + place, a.HV * kD, valid);
+  if (a.tap_v_new != nullptr) {
+#pragma unroll
+    for (int i = 0; i < kC / 8; ++i)
+#pragma unroll
+      for (int e = 0; e < 4; ++e) {
+        const int row = 8 * i + 2 * l.t + e % 2;
+        const float x = Shape::split ? v_new[i][e] : round_tf32(v_new[i][e]);
+        if (row < valid) a.tap_v_new[place + row * a.HV * kD + l.group + 8 * (e / 2)] = x;
+      }
+  }
+#pragma unroll
+  for (int i = 0; i < kC / 8; ++i) {
+    const float2 decay = *reinterpret_cast<const float2*>(&record.decay_out[8 * i + 2 * l.t]);
+#pragma unroll
+    for (int e = 0; e < 4; e += 2) {
+      v_new[i][e] *= decay.x;
+      v_new[i][e + 1] *= decay.y;
+    }
+  }
+  write_state<Io, Shape>(S, v_new, record.decay_in[kC - 1], shared_address(stage.k), l.lane);
+}
+
+template <class Io, class Shape>
+__global__ void __launch_bounds__(32 * Shape::warps, 1) scan(const __grid_constant__ Params p) {
+  constexpr int kD = Shape::D, kSplits = kD / (16 * Shape::warps);
+  extern __shared__ __align__(256) char shared[];
+  auto* stages = reinterpret_cast<Stage<Io, Shape>*>(shared);
+  const Args& a = p.args;
+  const std::int64_t head = blockIdx.x / kSplits, n = head / a.HV, h = head % a.HV;
+  const Rows rows = rows_of(p, n);
+  const int warp = threadIdx.x / 32;
+  const Place at{n, h, h / (a.HV / a.HK), rows.begin, rows.end, first_slot(rows.begin, n), warp,
+                 static_cast<int>(blockIdx.x % kSplits) * 16 * Shape::warps + 16 * warp};
+  const std::int64_t chunks = (rows.end - rows.begin + kC - 1) / kC, matrix = (head * kD + at.column) * kD;
+  const Warp<Io> l;
+
+  if (Shape::stages > 1 && chunks > 0) load_stage(p, at, 0, stages[0]);
+  ptx::cp_async_commit();
+  float S[kD / 8][4] = {};
+  if (a.initial_state != nullptr) {
+    if (a.state == DType::f32)
+      load_state(static_cast<const float*>(a.initial_state) + matrix, S, l.group, l.t);
+    else
+      load_state(static_cast<const __nv_bfloat16*>(a.initial_state) + matrix, S, l.group, l.t);
+  }
+  const std::int64_t tap_block = a.tap_S != nullptr ? chunks_before(p, n) : 0;
+
+  for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {
+    if constexpr (Shape::stages == 1) {
+      __syncthreads();  // the last chunk has been read
+      load_stage(p, at, chunk, stages[0]);
+      ptx::cp_async_commit();
+    }
+    ptx::cp_async_wait<0>();
+    __syncthreads();  // this chunk is there, and the one before it has been read
+    if constexpr (Shape::stages > 1) {
+      if (chunk + 1 < chunks) load_stage(p, at, chunk + 1, stages[(chunk + 1) % 2]);
+      ptx::cp_async_commit();
+    }
+    if (a.tap_S != nullptr)
+      store_state(a.tap_S + (((tap_block + chunk) * a.HV + h) * kD + at.column) * kD, S, l.group, l.t);
+    do_chunk<Io, Shape>(p, at, chunk, stages[Shape::stages > 1 ? chunk % 2 : 0], S);
+  }
+
+  if (a.final_state == nullptr) return;
+  if (a.state == DType::f32)
+    store_state(static_cast<float*>(a.final_state) + matrix, S, l.group, l.t);
+  else
+    store_state(static_cast<__nv_bfloat16*>(a.final_state) + matrix, S, l.group, l.t);
+}
+
+}  // namespace deltagauge::kernels::gdn::chunk_sm80

@@ -1,0 +1,88 @@
+// gdn forward: checks the arguments, finds the variant, launches it.
+#include "kernels/gdn/gdn.h"
+
+#include <cmath>
+#include <string>
+
+#include "kernels/gdn/launch.cuh"
+#include "kernels/runtime/arguments.h"
+
+namespace deltagauge::kernels::gdn {
+namespace {
+
+constexpr std::string_view kOp = "gdn.fwd";
+constexpr std::size_t kWorkspaceAlign = 256;
+
+struct Launcher {
+  std::string_view name;
+  void (*launch)(const Args&, cudaStream_t);
+  std::size_t (*workspace)(const Args&);
+};
+constexpr Launcher kLaunchers[] = {
+    {"recurrent", launch_recurrent, [](const Args&) { return std::size_t{0}; }},
+    {"chunk_sm80", launch_chunk_sm80, chunk_sm80_workspace},
+    {"chunk_sm80_split", launch_chunk_sm80_split, chunk_sm80_workspace},
+};
+
+const Launcher& find_launcher(const Variant& variant) {
+  for (const Launcher& launcher : kLaunchers)
+    if (launcher.name == variant.name) return launcher;
+  fail(kOp, ": variant ", variant.name, " has no launcher");
+}
+
+void check_sizes(const Args& a) {
+  runtime::require_size(kOp, "T", a.T, 0);
+  runtime::require_size(kOp, "N", a.N, 0);
+  runtime::require_size(kOp, "HK", a.HK, 1);
+  runtime::require_size(kOp, "HV", a.HV, 1);
+  if (a.HV % a.HK != 0) fail(kOp, ": HV: expected a multiple of HK = ", a.HK, ", got ", a.HV);
+  runtime::require_even_split(kOp, a.cu_seqlens, a.T, a.N);
+  if (!std::isfinite(a.scale) || a.scale == 0) fail(kOp, ": scale: expected a finite number other than 0, got ", a.scale);
+}
+
+void check_pointers(const Args& a, const Variant& v) {
+  const std::size_t io = v.alignment ? v.alignment : size_of(a.io), state = v.alignment ? v.alignment : size_of(a.state);
+  if (a.T > 0) {
+    runtime::require_pointer(kOp, "q", a.q, io);
+    runtime::require_pointer(kOp, "k", a.k, io);
+    runtime::require_pointer(kOp, "v", a.v, io);
+    runtime::require_pointer(kOp, "o", a.o, io);
+    runtime::require_pointer(kOp, "g", a.g, size_of(a.gate_dtype));
+    runtime::require_pointer(kOp, "beta", a.beta, size_of(a.beta_dtype));
+  }
+  runtime::require_aligned(kOp, "initial_state", a.initial_state, state);
+  runtime::require_aligned(kOp, "final_state", a.final_state, state);
+  runtime::require_aligned(kOp, "cu_seqlens", a.cu_seqlens, sizeof(std::int32_t));
+  const struct {
+    std::string_view name;
+    const float* pointer;
+  } taps[] = {{"tap_Ainv", a.tap_Ainv}, {"tap_S", a.tap_S}, {"tap_v_new", a.tap_v_new}};
+  for (const auto& tap : taps) {
+    if (tap.pointer && !v.taps)
+      fail(kOp, ": ", tap.name, ": expected null, since ", v.name, " forms no chunks, got a pointer");
+    runtime::require_aligned(kOp, tap.name, tap.pointer, v.alignment ? v.alignment : sizeof(float));
+  }
+}
+
+const Variant& supported_variant(std::string_view name, const Args& args) {
+  const Variant& variant = find_variant(name == "auto" ? pick(args) : name);
+  if (const auto reason = unsupported(variant.name, args)) fail(kOp, ": variant ", variant.name, ": ", *reason);
+  return variant;
+}
+
+}  // namespace
+
+std::size_t workspace_bytes(std::string_view variant, const Args& args) {
+  return find_launcher(supported_variant(variant, args)).workspace(args);
+}
+
+void fwd(std::string_view variant, const Args& args, void* stream) {
+  check_sizes(args);
+  const Variant& v = supported_variant(variant, args);
+  check_pointers(args, v);
+  const Launcher& launcher = find_launcher(v);
+  if (launcher.workspace(args) > 0) runtime::require_pointer(kOp, "workspace", args.workspace, kWorkspaceAlign);
+  if (args.N > 0) launcher.launch(args, static_cast<cudaStream_t>(stream));
+}
+
+}  // namespace deltagauge::kernels::gdn

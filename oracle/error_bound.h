@@ -1,0 +1,93 @@
+// For tests: how far an answer of gdn may lie from the exact one, first order in the rounding of each step. It follows from
+// the recurrence alone, with magnitudes from a plain double trace of its own.
+//   S_t as computed = F(S_{t-1} as computed) + local_t, and F's linear part is alpha (I - beta k k^T), whose 2-norm is
+//   alpha max(1, |1 - beta |k|^2|): so errors of the past do not grow when beta |k|^2 <= 2, and B, a bound on the norm of a
+//   value row's error, obeys B_t = |F| B_{t-1} + |local_t|. With e the relative error of one operation, d that of a dot
+//   product over sum |a b|, x of exp, n of the keys (0 unless they are normalised here), P = sum |D k|, R = sum |S q|:
+//   |local_t| <= (x + e) |D| + |k| (beta (x + e + d + n) P + 2 e |u|) + (e + n) |u||k| + e |S|
+//   |o error| <= scale (|q| B_t + (d + n) R) + 2 e |o|
+// kSlack covers the products of two such terms; kUnderflow, per operation, what falls below the range of a pair of doubles.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "core/problem.h"
+#include "core/tensor.h"
+
+namespace deltagauge::oracle {
+
+inline constexpr double kSlack = 1 + 0x1p-20, kUnderflow = 0x1p-960;  // errors here are below 2^-25, squares below 2^-50
+
+struct Arithmetic {
+  double op, exp, dot_linear, dot_square;  // relative error of an operation, of exp, and of a dot of n: see dot()
+  double dot(double n) const { return n * dot_linear + n * n * dot_square; }
+};
+inline constexpr Arithmetic kF64{0x1p-53, 0x1p-52, 0x1p-53, 0};                  // libm's exp: less than one ulp
+inline constexpr Arithmetic kDd{7 * 0x1p-106, 0x1p-96, 7 * 0x1p-106, 0x1p-106};  // real.h
+inline constexpr Arithmetic kQuad{0x1p-113, (746 + 4) * 0x1p-113, 0x1p-113, 0};  // exp: real_test.cc
+
+struct Bounds {
+  std::vector<double> o;      // [T, HV, V], of each element; 0 past the active end
+  std::vector<double> state;  // [N, HV, V], of the norm of each row of final_state
+};
+
+inline Bounds gdn_bounds(const Problem& p, const Tensors& inputs, const Arithmetic& a) {
+  const std::int64_t K = p.K;
+  const auto size = static_cast<std::size_t>(K);
+  const Tensor &q = get(inputs, "q"), &k = get(inputs, "k"), &v = get(inputs, "v"), &g = get(inputs, "g"),
+               &beta = get(inputs, "beta"), *h0 = find(inputs, "initial_state");
+  const double scale = static_cast<float>(p.q_scale()), d = a.dot(static_cast<double>(K)), e = a.op,
+               n = p.l2norm == Switch::on ? d + 4 * e : 0;  // sum (d), its root (d / 2 + e), inverse, product
+  const auto norm = [](const std::vector<double>& x) {
+    double s = 0;
+    for (const double value : x) s += value * value;
+    return std::sqrt(s);
+  };
+  const auto key = [&](const Tensor& x, std::int64_t t, std::int64_t h) {
+    std::vector<double> row(size);
+    for (std::int64_t j = 0; j < K; ++j) row[static_cast<std::size_t>(j)] = x.at({t, h, j});
+    if (p.l2norm == Switch::on) {
+      const double root = std::sqrt(norm(row) * norm(row) + 1e-6);
+      for (double& value : row) value /= root;
+    }
+    return row;
+  };
+  Bounds bounds{std::vector<double>(static_cast<std::size_t>(p.rows() * p.HV * p.V)),
+                std::vector<double>(static_cast<std::size_t>(p.sequences() * p.HV * p.V))};
+  const std::vector<std::int64_t> offsets = p.offsets();
+  for (std::int64_t s = 0; s < p.sequences(); ++s)
+    for (std::int64_t h = 0; h < p.HV; ++h)
+      for (std::int64_t c = 0; c < p.V; ++c) {
+        std::vector<double> S(size), D(size);
+        for (std::int64_t j = 0; h0 && j < K; ++j) S[static_cast<std::size_t>(j)] = h0->at({s, h, c, j});
+        double B = 0;
+        for (std::int64_t t = offsets[static_cast<std::size_t>(s)]; t < offsets[static_cast<std::size_t>(s) + 1]; ++t) {
+          const std::vector<double> kt = key(k, t, h / (p.HV / p.HK)), qt = key(q, t, h / (p.HV / p.HK));
+          const double gate = g.at({t, h}), alpha = std::exp(gate), b = beta.at({t, h});
+          const double x = gate == 0 || alpha == 0 ? 0 : a.exp;
+          double seen = 0, P = 0, R = 0, o = 0;
+          for (std::size_t j = 0; j < size; ++j) {
+            D[j] = alpha * S[j];
+            seen += D[j] * kt[j];
+            P += std::abs(D[j] * kt[j]);
+          }
+          const double u = b * (v.at({t, h, c}) - seen);
+          for (std::size_t j = 0; j < size; ++j) {
+            S[j] = D[j] + u * kt[j];
+            o += scale * S[j] * qt[j];
+            R += std::abs(S[j] * qt[j]);
+          }
+          const double kk = norm(kt), uu = std::abs(u);
+          B *= alpha * std::max(1.0, std::abs(1 - b * kk * kk));
+          B += (x + e) * norm(D) + kk * (b * (x + e + d + n) * P + 2 * e * uu) + (e + n) * uu * kk + e * norm(S);
+          B += kUnderflow * static_cast<double>(K) * (1 + kk);
+          bounds.o[static_cast<std::size_t>((t * p.HV + h) * p.V + c)] =
+              kSlack * (scale * (norm(qt) * B + (d + n) * R) + 2 * e * std::abs(o)) + kUnderflow * static_cast<double>(K);
+        }
+        bounds.state[static_cast<std::size_t>((s * p.HV + h) * p.V + c)] = kSlack * B;
+      }
+  return bounds;
+}
+
+}  // namespace deltagauge::oracle

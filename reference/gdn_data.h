@@ -1,0 +1,118 @@
+// What every form of gdn shares: the inputs as contiguous arrays in the working type, the tasks, the outputs.
+#pragma once
+#include <Eigen/Core>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "core/op.h"
+#include "core/problem.h"
+#include "core/tensor.h"
+#include "reference/l2norm.h"
+
+namespace deltagauge::reference {
+
+template <class Real>
+using Matrix = Eigen::Matrix<Real, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+template <class Real>
+using Vector = Eigen::Matrix<Real, Eigen::Dynamic, 1>;
+using Index = Eigen::Index;
+
+// exp(x) as the kernel has it: correctly rounded; in fast f32 the rounded product x log2(e) goes through 2^y.
+template <class Real>
+Real decay(MathMode math, Real x) {
+  if constexpr (std::is_same_v<Real, float>) {
+    if (math == MathMode::fast) return static_cast<float>(std::exp2(static_cast<double>(x * 0x1.715476p+0f)));
+    return static_cast<float>(std::exp(static_cast<double>(x)));
+  } else {
+    return std::exp(x);
+  }
+}
+
+template <class Real>
+struct GdnData {
+  const Problem& p;
+  std::vector<std::int64_t> offsets;    // [N + 1]
+  std::vector<Real> q, k, v, beta, h0;  // [T, HK, K] [T, HK, K] [T, HV, V] [T, HV] [N, HV, V, K]; h0 empty: zero
+  std::vector<double> g;                // [T, HV]
+
+  GdnData(const Problem& problem, const Tensors& inputs)
+      : p(problem),
+        offsets(problem.offsets()),
+        q(values(inputs, "q")),
+        k(values(inputs, "k")),
+        v(values(inputs, "v")),
+        beta(values(inputs, "beta")),
+        g(to_f64(get(inputs, "g"))) {
+    if (find(inputs, "initial_state")) h0 = values(inputs, "initial_state");
+    if (p.l2norm == Switch::on)
+      for (std::vector<Real>* x : {&q, &k})
+        for (std::int64_t row = 0; row < p.tokens() * p.HK; ++row)
+          normalise_row(p.K, x->data() + row * p.K, std::is_same_v<Real, float> ? p.io : DType::f64);
+  }
+
+  // Rows [first, first + count) of value head h, as matrices.
+  Matrix<Real> q_rows(std::int64_t h, std::int64_t first, Index count) const {
+    return rows(q, key_head(h), first, count, p.HK, p.K);
+  }
+  Matrix<Real> k_rows(std::int64_t h, std::int64_t first, Index count) const {
+    return rows(k, key_head(h), first, count, p.HK, p.K);
+  }
+  Matrix<Real> v_rows(std::int64_t h, std::int64_t first, Index count) const { return rows(v, h, first, count, p.HV, p.V); }
+  Real beta_at(std::int64_t row, std::int64_t h) const { return beta[static_cast<std::size_t>(row * p.HV + h)]; }
+  double g_at(std::int64_t row, std::int64_t h) const { return g[static_cast<std::size_t>(row * p.HV + h)]; }
+  Matrix<Real> initial_state(std::int64_t n, std::int64_t h) const {
+    if (h0.empty()) return Matrix<Real>::Zero(p.V, p.K);
+    return Eigen::Map<const Matrix<Real>>(h0.data() + (n * p.HV + h) * p.V * p.K, p.V, p.K);
+  }
+  std::int64_t length(std::int64_t n) const { return p.lengths[static_cast<std::size_t>(n)]; }
+  std::int64_t begin(std::int64_t n) const { return offsets[static_cast<std::size_t>(n)]; }
+
+ private:
+  std::int64_t key_head(std::int64_t h) const { return h / (p.HV / p.HK); }
+  static std::vector<Real> values(const Tensors& inputs, std::string_view name) {
+    const std::vector<double> wide = to_f64(get(inputs, name));
+    return std::vector<Real>(wide.begin(), wide.end());
+  }
+  static Matrix<Real> rows(const std::vector<Real>& x, std::int64_t head, std::int64_t first, Index count,
+                           std::int64_t heads, std::int64_t width) {
+    return Eigen::Map<const Matrix<Real>, 0, Eigen::OuterStride<>>(x.data() + (first * heads + head) * width, count, width,
+                                                                   Eigen::OuterStride<>(heads * width));
+  }
+};
+
+// A tensor of NaN.
+inline Tensor unwritten(DType dtype, Shape shape) {
+  Tensor t(dtype, std::move(shape));
+  for (std::int64_t i = 0; i < t.numel(); ++i) t.store(i, std::numeric_limits<double>::quiet_NaN());
+  return t;
+}
+// The op's outputs, all NaN.
+inline Tensors unwritten_outputs(const Problem& problem) {
+  Tensors outputs;
+  for (const TensorSpec& spec : op_info(problem.op).outputs(problem)) outputs[spec.name] = unwritten(spec.dtype, spec.shape);
+  return outputs;
+}
+// Writes a block of rows to storage of t that starts at offset, rows stride elements apart.
+template <class Real>
+void write_rows(Tensor& t, std::int64_t offset, std::int64_t stride, const Matrix<Real>& block) {
+  for (Index i = 0; i < block.rows(); ++i)
+    for (Index j = 0; j < block.cols(); ++j) t.store(offset + i * stride + j, static_cast<double>(block(i, j)));
+}
+template <class Real>
+void write_final_state(Tensors& outputs, const Problem& p, std::int64_t n, std::int64_t h, const Matrix<Real>& S) {
+  if (p.final_state == Switch::on) write_rows(outputs.find("final_state")->second, (n * p.HV + h) * p.V * p.K, p.K, S);
+}
+
+// Calls head(n, h) for every sequence and value head, on all threads.
+template <class Head>
+void for_each_head(const Problem& p, Head head) {
+  const std::int64_t tasks = p.sequences() * p.HV;
+#pragma omp parallel for schedule(dynamic)
+  for (std::int64_t task = 0; task < tasks; ++task) head(task / p.HV, task % p.HV);
+}
+
+}  // namespace deltagauge::reference

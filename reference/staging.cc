@@ -1,0 +1,109 @@
+#include "reference/staging.h"
+
+#include <string>
+
+#include "core/error.h"
+#include "core/op.h"
+#include "reference/gate.h"
+#include "reference/gdn.h"
+#include "reference/l2norm.h"
+
+namespace deltagauge::reference {
+namespace {
+
+constexpr Store kF64 = Store::f64, kF32 = Store::f32, kIo = Store::io, kPair = Store::split_bf16;
+
+// One kind for every operand but the decays, which stay in f32.
+constexpr Staging uniform(std::string_view name, std::string_view summary, std::int64_t chunk, Store store,
+                          Accumulate accumulate, Solver solver, std::string_view op = "gdn") {
+  const Store decay = store == kF64 ? kF64 : kF32;
+  return {name, summary, chunk, store, store, store, store, store, store, decay, accumulate, solver, op};
+}
+
+constexpr Staging kStagings[] = {
+    uniform("recurrent.f32", "token by token in f32", 0, kF32, Accumulate::f32, Solver::fs32),
+    uniform("recurrent.f64", "token by token in f64", 0, kF64, Accumulate::f64, Solver::fs64),
+    uniform("chunk64.io", "every operand in io, f32 sums", 64, kIo, Accumulate::f32, Solver::block16),
+    uniform("chunk64.io.tc", "every operand in io, tensor core sums", 64, kIo, Accumulate::tensor_core, Solver::block16),
+    uniform("chunk16.io", "as chunk64.io, 16 rows", 16, kIo, Accumulate::f32, Solver::block16),
+    uniform("chunk32.io", "as chunk64.io, 32 rows", 32, kIo, Accumulate::f32, Solver::block16),
+    uniform("chunk128.io", "as chunk64.io, 128 rows", 128, kIo, Accumulate::f32, Solver::block16),
+    uniform("chunk64.f32", "nothing below f32", 64, kF32, Accumulate::f32, Solver::fs32),
+    uniform("chunk64.f64", "nothing below f64", 64, kF64, Accumulate::f64, Solver::fs64),
+    {.name = "chunk_sm80.plain",
+     .summary = "S in io, the other operands as hi + lo, tensor core sums",
+     .chunk = 64,
+     .Ainv = kPair,
+     .P = kPair,
+     .S = Store::io_scaled,
+     .resid = kPair,
+     .v_new = kPair,
+     .v_new_decayed = Store::split_scaled,
+     .decay = kF32,
+     .accumulate = Accumulate::tensor_core,
+     .solver = Solver::block16},
+    {.name = "chunk_sm80.split",
+     .summary = "every operand but q and k as hi + lo, tensor core sums",
+     .chunk = 64,
+     .Ainv = kPair,
+     .P = kPair,
+     .S = Store::split_scaled,
+     .resid = kPair,
+     .v_new = kPair,
+     .v_new_decayed = Store::split_scaled,
+     .decay = kF32,
+     .accumulate = Accumulate::tensor_core,
+     .solver = Solver::block16},
+    uniform("l2norm.f32", "f32 inside, io at the end", 0, kF32, Accumulate::f32, Solver::fs32, "l2norm"),
+    uniform("gate.f32", "f32, rounded after every operation", 0, kF32, Accumulate::f32, Solver::fs32, "gate"),
+};
+
+void check_inputs(const Problem& problem, const Tensors& inputs) {
+  for (const TensorSpec& spec : op_info(problem.op).inputs(problem)) {
+    const Tensor& t = get(inputs, spec.name);
+    if (t.dtype() != spec.dtype || t.shape() != spec.shape)
+      fail(spec.name, ": expected ", name(spec.dtype), " ", to_string(spec.shape), ", got ", name(t.dtype()), " ",
+           to_string(t.shape()));
+  }
+}
+
+}  // namespace
+
+std::string_view name(Store store) {
+  constexpr std::string_view kNames[] = {"f64", "f32",  "tf32",       "io",        "split",
+                                         "f16", "bf16", "split_bf16", "io_scaled", "split_scaled"};
+  return kNames[static_cast<int>(store)];
+}
+std::string_view name(Accumulate accumulate) {
+  constexpr std::string_view kNames[] = {"f64", "f32", "tensor_core"};
+  return kNames[static_cast<int>(accumulate)];
+}
+std::string_view name(Solver solver) {
+  constexpr std::string_view kNames[] = {"fs64", "fs32", "block16", "doubling16_f16", "doubling16_bf16", "doubling_f32"};
+  return kNames[static_cast<int>(solver)];
+}
+
+std::span<const Staging> stagings() { return kStagings; }
+
+const Staging& staging(std::string_view name) {
+  std::string known;
+  for (const Staging& s : kStagings) {
+    if (s.name == name) return s;
+    known += " " + std::string(s.name);
+  }
+  fail("staging: expected one of", known, ", got '", name, "'");
+}
+
+Tensors run(const Problem& problem, const Tensors& inputs, const Staging& staging, bool taps, Ranges* ranges) {
+  if (staging.op != problem.op)
+    fail("staging ", staging.name, ": expected a problem of op ", staging.op, ", got ", problem.op);
+  if (problem.direction != Direction::fwd) fail("direction: expected fwd, got bwd");
+  check_inputs(problem, inputs);
+  if (problem.op == "l2norm") return l2norm(problem, inputs);
+  if (problem.op == "gate") return gate(problem, inputs);
+  if (staging.chunk == 0)
+    return gdn_recurrent(problem, inputs, staging.accumulate == Accumulate::f64 ? Precision::f64 : Precision::f32);
+  return gdn_staged(problem, inputs, staging, taps, ranges);
+}
+
+}  // namespace deltagauge::reference
