@@ -334,6 +334,7 @@ constexpr RegimeInfo kInfo[] = {
     {"h0", "normal=S", "N(0, S^2)"},
     {"data", "random", "as the other axes say"},
     {"data", "lattice", "k = +-e, q a sum of three +-e, v and h0 integers in [-8, 8], beta 0 or 1, g 0 (or -inf, -1e38)"},
+    {"data", "file", "tensors someone gave (validate --tensors): no seed draws them"},
 };
 
 }  // namespace
@@ -343,6 +344,7 @@ std::span<const RegimeInfo> regimes() { return kInfo; }
 Tensors make_inputs(const Case& c) {
   const Problem& p = c.problem;
   check(p);
+  if (p.data.kind == "file") fail("data=file: expected the tensors themselves (--tensors FILE), since no seed draws them");
   const std::vector<Row> rows = active_rows(p);
   Tensors inputs;
   for (const TensorSpec& spec : op_info(p.op).inputs(p)) inputs.emplace(spec.name, draw_tensor(c, spec, rows));

@@ -105,6 +105,7 @@ constexpr RegimeShape kRegimes[] = {
     {"beta", "near1", '-', 0, 0},        {"beta", "wide", '-', 0, 0},
     {"v", "normal", 'r', 0, kAny},       {"h0", "none", '-', 0, 0},           {"h0", "zero", '-', 0, 0},
     {"h0", "normal", 'r', 0, kAny},      {"data", "random", '-', 0, 0},       {"data", "lattice", '-', 0, 0},
+    {"data", "file", '-', 0, 0},
 };
 
 Regime parse_regime(std::string_view axis, std::string_view text) {
@@ -166,7 +167,8 @@ constexpr Axis kAxes[] = {
     {"beta", "see list regimes", "distribution of beta", "gdn", REGIME(beta)},
     {"v", "normal=S", "values N(0, S^2); of l2norm and gate: of x", "*", REGIME(v)},
     {"h0", "none zero normal=S", "initial state: absent, zero, N(0, S^2)", "gdn", REGIME(h0)},
-    {"data", "random lattice", "lattice: every stage is exact in bf16 and f16", "gdn", REGIME(data)},
+    {"data", "random lattice file", "lattice: every stage is exact in bf16 and f16; file: given, not drawn", "gdn",
+     REGIME(data)},
     {"kscale", "0..", "norm of the keys before rounding", "gdn", REAL(kscale, "kscale")},
     {"layout", "packed dense", "dense: equal lengths, no cu_seqlens", "*", CHOICE(layout, kLayout, "layout")},
     {"state", "f32 bf16", "dtype of initial_state and final_state", "gdn", DTYPE(state)},

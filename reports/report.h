@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace deltagauge::reports {
@@ -17,14 +18,17 @@ struct Worst {
   double got = 0, want = 0;
 };
 
+// Whether metric a is worse than b: larger, where NaN is larger than any number.
+bool worse(double a, double b);
+
 struct TensorMetrics {
-  double rel_l2 = 0;        // ||got - want|| / ||want||
+  double rel_l2 = 0;  // ||got - want|| / ||want||
   double max_abs = 0;
   double ulp_p50 = 0, ulp_p99 = 0, ulp_max = 0;  // distance in the stored dtype from the rounded right value
-  double row_ratio = 0;     // worst row error over its budget; the gate is core thresholds (docs/numerics.md)
-  double element_ratio = 0; // worst element error over its share of the row budget
-  double worst_row = 0;     // worst row error over max(row norm, median row norm)
-  double bias = 0;          // mean error over rms error
+  double row_ratio = 0;         // worst row error over its budget; the gate is core thresholds (docs/numerics.md)
+  double element_ratio = 0;     // worst element error over its share of the row budget
+  double worst_row = 0;         // worst row error over max(row norm, median row norm)
+  double bias = 0;              // mean error over rms error
   std::int64_t non_finite = 0;  // elements non-finite where the right value is finite
   std::optional<Worst> worst;
   double budget = 0;        // of the worst row
@@ -39,7 +43,7 @@ struct Result {
   std::string reason;  // why it failed, was skipped or broke; empty on a pass
   double seconds = 0;
   std::map<std::string, TensorMetrics> tensors;
-  std::string repro;   // a command line that shows it again; set on failures
+  std::string repro;  // a command line that shows it again; set on failures
 };
 
 struct ConfigFile {
@@ -72,7 +76,7 @@ struct Report {
     std::int64_t judged = 0, passed = 0, failed = 0, skipped = 0, errors = 0;
   };
   Summary summary() const;
-  // 0 all judged and passed; 1 a verdict failed; 2 an error row; 3 nothing was judged.
+  // 1 a verdict failed; else 2 an error row; else 0 something was judged, and passed; else 3.
   int exit_status() const;
 };
 

@@ -1,0 +1,247 @@
+#include "reports/json.h"
+
+#include <cmath>
+#include <initializer_list>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+#include "reports/file.h"
+
+namespace deltagauge::reports {
+namespace {
+
+using Json = nlohmann::ordered_json;
+constexpr std::string_view kSchema = "deltagauge.report/1";
+
+// ---- writer
+
+Json number(double x) {
+  if (std::isnan(x)) return "nan";
+  if (std::isinf(x)) return x > 0 ? "inf" : "-inf";
+  return x;
+}
+
+Json write(const TensorMetrics& m) {
+  Json worst = nullptr;
+  if (m.worst) worst = {{"index", m.worst->index}, {"got", number(m.worst->got)}, {"want", number(m.worst->want)}};
+  return {{"rel_l2", number(m.rel_l2)},
+          {"max_abs", number(m.max_abs)},
+          {"ulp", {{"p50", number(m.ulp_p50)}, {"p99", number(m.ulp_p99)}, {"max", number(m.ulp_max)}}},
+          {"row_ratio", number(m.row_ratio)},
+          {"element_ratio", number(m.element_ratio)},
+          {"worst_row", number(m.worst_row)},
+          {"bias", number(m.bias)},
+          {"non_finite", m.non_finite},
+          {"worst", worst},
+          {"budget", {{"value", number(m.budget)}, {"from", m.budget_from}}}};
+}
+
+Json write(const Result& r) {
+  Json tensors = Json::object();
+  for (const auto& [name, metrics] : r.tensors) tensors[name] = write(metrics);
+  Json out = {{"case", r.test},
+              {"name", r.name},
+              {"op", r.op},
+              {"direction", r.direction},
+              {"backend", r.backend},
+              {"check", r.check},
+              {"outcome", name(r.outcome)},
+              {"reason", r.reason},
+              {"seconds", number(r.seconds)},
+              {"tensors", tensors}};
+  if (!r.repro.empty()) out["repro"] = r.repro;
+  return out;
+}
+
+Json write(const Report::Summary& s) {
+  return {{"judged", s.judged}, {"passed", s.passed}, {"failed", s.failed}, {"skipped", s.skipped}, {"errors", s.errors}};
+}
+
+// ---- reader
+
+// A value and where it stands, for messages.
+struct At {
+  const Json& value;
+  std::string path;
+};
+
+template <class... Parts>
+[[noreturn]] void bad(const At& at, const Parts&... parts) {
+  fail(at.path, ": ", parts...);
+}
+
+At member(const At& at, const char* key) {
+  const auto found = at.value.find(key);
+  if (found == at.value.end()) bad(at, "expected the key \"", key, "\", which is missing");
+  return {*found, at.path + "/" + key};
+}
+
+At object(const At& at, std::initializer_list<std::string_view> keys) {
+  if (!at.value.is_object()) bad(at, "expected an object, got ", at.value.type_name());
+  for (const auto& [key, value] : at.value.items())
+    if (std::find(keys.begin(), keys.end(), key) == keys.end()) bad(at, "unknown key \"", key, "\"");
+  return at;
+}
+
+std::string text(const At& at) {
+  if (!at.value.is_string()) bad(at, "expected a string, got ", at.value.type_name());
+  return at.value.get<std::string>();
+}
+
+double number(const At& at) {
+  if (at.value.is_number()) return at.value.get<double>();
+  const std::string word = at.value.is_string() ? at.value.get<std::string>() : std::string();
+  if (word == "nan") return std::numeric_limits<double>::quiet_NaN();
+  if (word == "inf") return std::numeric_limits<double>::infinity();
+  if (word == "-inf") return -std::numeric_limits<double>::infinity();
+  bad(at, "expected a number, \"nan\", \"inf\" or \"-inf\", got ", at.value.dump());
+}
+
+std::int64_t integer(const At& at) {
+  if (!at.value.is_number_integer() ||
+      (at.value.is_number_unsigned() && at.value.get<std::uint64_t>() > std::uint64_t{INT64_MAX}))
+    bad(at, "expected a 64-bit integer, got ", at.value.dump());
+  return at.value.get<std::int64_t>();
+}
+
+int small(const At& at) {
+  const std::int64_t x = integer(at);
+  if (x < 0 || x > std::numeric_limits<int>::max()) bad(at, "expected an integer from 0 to 2^31-1, got ", x);
+  return static_cast<int>(x);
+}
+
+template <class F>
+auto list(const At& at, F item) {
+  if (!at.value.is_array()) bad(at, "expected an array, got ", at.value.type_name());
+  std::vector<decltype(item(at))> out;
+  for (std::size_t i = 0; i < at.value.size(); ++i) out.push_back(item({at.value[i], at.path + "/" + std::to_string(i)}));
+  return out;
+}
+
+TensorMetrics read_metrics(const At& at) {
+  object(at,
+         {"rel_l2", "max_abs", "ulp", "row_ratio", "element_ratio", "worst_row", "bias", "non_finite", "worst", "budget"});
+  TensorMetrics m;
+  m.rel_l2 = number(member(at, "rel_l2"));
+  m.max_abs = number(member(at, "max_abs"));
+  const At ulp = object(member(at, "ulp"), {"p50", "p99", "max"});
+  m.ulp_p50 = number(member(ulp, "p50"));
+  m.ulp_p99 = number(member(ulp, "p99"));
+  m.ulp_max = number(member(ulp, "max"));
+  m.row_ratio = number(member(at, "row_ratio"));
+  m.element_ratio = number(member(at, "element_ratio"));
+  m.worst_row = number(member(at, "worst_row"));
+  m.bias = number(member(at, "bias"));
+  m.non_finite = integer(member(at, "non_finite"));
+  if (const At worst = member(at, "worst"); !worst.value.is_null()) {
+    object(worst, {"index", "got", "want"});
+    m.worst = Worst{list(member(worst, "index"), integer), number(member(worst, "got")), number(member(worst, "want"))};
+  }
+  const At budget = object(member(at, "budget"), {"value", "from"});
+  m.budget = number(member(budget, "value"));
+  m.budget_from = text(member(budget, "from"));
+  return m;
+}
+
+Outcome read_outcome(const At& at) {
+  const std::string word = text(at);
+  for (const Outcome outcome : {Outcome::pass, Outcome::fail, Outcome::skip, Outcome::error})
+    if (word == name(outcome)) return outcome;
+  bad(at, "expected pass, fail, skip or error, got \"", word, "\"");
+}
+
+Result read_result(const At& at) {
+  object(at, {"case", "name", "op", "direction", "backend", "check", "outcome", "reason", "seconds", "tensors", "repro"});
+  Result r;
+  r.test = text(member(at, "case"));
+  r.name = text(member(at, "name"));
+  r.op = text(member(at, "op"));
+  r.direction = text(member(at, "direction"));
+  r.backend = text(member(at, "backend"));
+  r.check = text(member(at, "check"));
+  r.outcome = read_outcome(member(at, "outcome"));
+  r.reason = text(member(at, "reason"));
+  r.seconds = number(member(at, "seconds"));
+  const At tensors = member(at, "tensors");
+  if (!tensors.value.is_object()) bad(tensors, "expected an object, got ", tensors.value.type_name());
+  for (const auto& [key, value] : tensors.value.items()) r.tensors[key] = read_metrics({value, tensors.path + "/" + key});
+  if (at.value.contains("repro")) r.repro = text(member(at, "repro"));
+  return r;
+}
+
+Tool read_tool(const At& at) {
+  object(at, {"version", "git_sha", "dirty", "compiler", "cuda_archs"});
+  const At dirty = member(at, "dirty");
+  if (!dirty.value.is_boolean()) bad(dirty, "expected true or false, got ", dirty.value.type_name());
+  return {text(member(at, "version")), text(member(at, "git_sha")), dirty.value.get<bool>(), text(member(at, "compiler")),
+          list(member(at, "cuda_archs"), text)};
+}
+
+Device read_device(const At& at) {
+  object(at, {"name", "sm", "sm_count", "driver", "runtime", "clocks"});
+  const At clocks = object(member(at, "clocks"), {"sm_mhz", "memory_mhz"});
+  return {text(member(at, "name")),           small(member(at, "sm")),      small(member(at, "sm_count")),
+          small(member(at, "driver")),        small(member(at, "runtime")), small(member(clocks, "sm_mhz")),
+          small(member(clocks, "memory_mhz"))};
+}
+
+ConfigFile read_config(const At& at) {
+  object(at, {"path", "sha256"});
+  return {text(member(at, "path")), text(member(at, "sha256"))};
+}
+
+}  // namespace
+
+std::string to_json(const Report& report) {
+  Json device = nullptr;
+  if (const auto& d = report.device)
+    device = {{"name", d->name},         {"sm", d->sm},
+              {"sm_count", d->sm_count}, {"driver", d->driver},
+              {"runtime", d->runtime},   {"clocks", {{"sm_mhz", d->clock_mhz}, {"memory_mhz", d->memory_mhz}}}};
+  Json configs = Json::array(), results = Json::array();
+  for (const ConfigFile& c : report.configs) configs.push_back({{"path", c.path}, {"sha256", c.sha256}});
+  for (const Result& r : report.results) results.push_back(write(r));
+  const Json root = {{"schema", kSchema},
+                     {"tool",
+                      {{"version", report.tool.version},
+                       {"git_sha", report.tool.git_sha},
+                       {"dirty", report.tool.dirty},
+                       {"compiler", report.tool.compiler},
+                       {"cuda_archs", report.tool.cuda_archs}}},
+                     {"host", {{"os", report.host.os}, {"cpu", report.host.cpu}, {"threads", report.host.threads}}},
+                     {"device", device},
+                     {"argv", report.argv},
+                     {"configs", configs},
+                     {"summary", write(report.summary())},
+                     {"results", results}};
+  return root.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+Report parse_report(std::string_view json, const std::string& path) {
+  Json root;
+  try {
+    root = Json::parse(json);
+  } catch (const Json::exception& e) {
+    fail(path, ": not JSON: ", e.what());
+  }
+  const At at = object({root, path + "#"}, {"schema", "tool", "host", "device", "argv", "configs", "summary", "results"});
+  if (const At schema = member(at, "schema"); text(schema) != kSchema)
+    bad(schema, "expected \"", kSchema, "\", got \"", text(schema), "\"");
+  Report report;
+  report.tool = read_tool(member(at, "tool"));
+  const At host = object(member(at, "host"), {"os", "cpu", "threads"});
+  report.host = {text(member(host, "os")), text(member(host, "cpu")), small(member(host, "threads"))};
+  if (const At device = member(at, "device"); !device.value.is_null()) report.device = read_device(device);
+  report.argv = list(member(at, "argv"), text);
+  report.configs = list(member(at, "configs"), read_config);
+  report.results = list(member(at, "results"), read_result);
+  const At summary = member(at, "summary");
+  if (const Json counted = write(report.summary()); summary.value != counted)
+    bad(summary, "expected ", counted.dump(), " from the results, got ", summary.value.dump());
+  return report;
+}
+
+Report load_report(const std::string& path) { return parse_report(read_file(path), path); }
+
+}  // namespace deltagauge::reports

@@ -1,0 +1,153 @@
+// Cases from given tensors: what a dumped case gives back, other layouts, and what is refused.
+#include "validate/tensors.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "core/error.h"
+#include "core/inputs.h"
+#include "core/op.h"
+
+namespace deltagauge::validate {
+namespace {
+
+using Settings = std::vector<std::pair<std::string, std::string>>;
+constexpr const char* kCase = "gdn/fwd/len=3+0+2,HK=1,HV=2,K=4,V=2/bf16/h0=normal=1/seed=5";
+
+Safetensors dumped(const std::string& id) { return {make_inputs(parse_id(id)), {}}; }
+
+std::string error_of(const Safetensors& file, const Settings& settings = {}) {
+  try {
+    case_from_tensors(file, "gdn", settings);
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "";
+}
+
+Tensor with_batch(const Tensor& t, std::int64_t batch) {
+  Shape shape = t.shape();
+  shape[0] /= batch;
+  shape.insert(shape.begin(), batch);
+  return from_f64(t.dtype(), shape, to_f64(t));
+}
+
+TEST(CaseFromTensors, finds_sizes_lengths_and_dtypes_of_a_dumped_case) {
+  const Safetensors file = dumped(kCase);
+  const GivenCase given = case_from_tensors(file, "gdn", {});
+  Case expected = parse_id(kCase);
+  expected.seed = 0;
+  expected.problem.data = {"file"};
+  EXPECT_EQ(to_id(given.test), to_id(expected));
+  for (const TensorSpec& spec : op_info("gdn").inputs(given.test.problem))
+    EXPECT_TRUE(bitwise_equal(get(given.inputs, spec.name), get(file.tensors, spec.name))) << spec.name;
+  EXPECT_TRUE(given.outputs.empty());
+}
+
+TEST(CaseFromTensors, takes_what_tensors_do_not_show_from_metadata_then_settings) {
+  Safetensors file = dumped(kCase);
+  file.metadata["deltagauge.case"] = std::string(kCase) + "/scale=0.5/l2norm=on";
+  const Case c = case_from_tensors(file, "gdn", Settings{{"chunk", "32"}}).test;
+  EXPECT_EQ(c.problem.scale, 0.5);
+  EXPECT_EQ(c.problem.l2norm, Switch::on);
+  EXPECT_EQ(c.problem.chunk, 32);
+}
+
+TEST(CaseFromTensors, reads_a_batch_as_sequences_and_a_bare_token_axis_as_one) {
+  Safetensors file = dumped("gdn/fwd/len=3+3,HK=1,HV=2,K=4,V=2/f16/layout=dense/seed=5");
+  const Safetensors flat = file;
+  EXPECT_EQ(case_from_tensors(flat, "gdn", {}).test.problem.lengths, (std::vector<std::int64_t>{6}));
+  for (auto& [name, tensor] : file.tensors) tensor = with_batch(tensor, 2);
+  const GivenCase given = case_from_tensors(file, "gdn", {});
+  EXPECT_EQ(given.test.problem.lengths, (std::vector<std::int64_t>{3, 3}));
+  EXPECT_EQ(given.test.problem.layout, Layout::dense);
+  EXPECT_TRUE(bitwise_equal(get(given.inputs, "q"), get(flat.tensors, "q")));
+}
+
+TEST(CaseFromTensors, reads_a_packed_batch_of_one_with_64_bit_offsets_that_end_early) {
+  Safetensors file = dumped("gdn/fwd/len=3+2,cap=7,HK=1,HV=2,K=4,V=2/f16/seed=5");
+  const Tensor cu = get(file.tensors, "cu_seqlens");
+  for (auto& [name, tensor] : file.tensors) tensor = with_batch(tensor, 1);
+  file.tensors["cu_seqlens"] = cast(cu, DType::i64);
+  const GivenCase given = case_from_tensors(file, "gdn", {});
+  EXPECT_EQ(given.test.problem.lengths, (std::vector<std::int64_t>{3, 2}));
+  EXPECT_EQ(given.test.problem.capacity, 7);
+  EXPECT_TRUE(bitwise_equal(get(given.inputs, "cu_seqlens"), cu));
+}
+
+TEST(CaseFromTensors, fills_in_a_gate_of_zero_and_a_beta_of_one) {
+  Safetensors file = dumped(kCase);
+  file.tensors.erase("g");
+  file.tensors.erase("beta");
+  const GivenCase given = case_from_tensors(file, "gdn", {});
+  EXPECT_EQ(to_f64(get(given.inputs, "g")), std::vector<double>(10, 0));
+  EXPECT_EQ(to_f64(get(given.inputs, "beta")), std::vector<double>(10, 1));
+}
+
+TEST(CaseFromTensors, says_what_is_wrong_expected_and_got) {
+  const auto broken = [](std::string_view name, Tensor tensor) {
+    Safetensors file = dumped(kCase);
+    file.tensors[std::string(name)] = std::move(tensor);
+    return error_of(file);
+  };
+  const auto poisoned = [](std::string_view name, double value) {
+    Safetensors file = dumped(kCase);
+    file.tensors[std::string(name)].store(3, value);
+    return error_of(file);
+  };
+  const auto cu = [](std::vector<double> v) { return from_f64(DType::i32, {static_cast<std::int64_t>(v.size())}, v); };
+  Safetensors missing = dumped(kCase);
+  missing.tensors.erase("k");
+  missing.tensors.erase("v");
+  Safetensors state_alone = dumped(kCase);
+  state_alone.tensors["final_state"] = Tensor(DType::f32, {3, 2, 2, 4});
+  Safetensors batched = dumped(kCase);
+  for (auto& [name, t] : batched.tensors) t = name == "cu_seqlens" || name == "initial_state" ? t : with_batch(t, 5);
+  const struct {
+    std::string error, expected;
+  } kCases[] = {
+      {error_of(missing), "tensors missing from the file: k v"},
+      {broken("q", Tensor(DType::bf16, {5, 4})), "q: expected [T, HK, K] or [B, T, HK, K], got [5, 4]"},
+      {broken("k", Tensor(DType::bf16, {5, 1, 3})), "k: expected shape [5, 1, 4], got [5, 1, 3]"},
+      {broken("k", Tensor(DType::f16, {5, 1, 4})), "k: expected dtype bf16 as q, got f16"},
+      {broken("q", Tensor(DType::f64, {5, 1, 4})), "q: expected dtype f32 bf16 f16, got f64"},
+      {broken("v", Tensor(DType::bf16, {4, 2, 2})), "v: expected shape [5, 2, 2], got [4, 2, 2]"},
+      {broken("v", Tensor(DType::bf16, {5, 0, 2})), "v: expected sizes of at least 1, got [5, 0, 2]"},
+      {broken("g", Tensor(DType::f32, {5, 1})), "g: expected shape [5, 2], got [5, 1]"},
+      {broken("initial_state", Tensor(DType::f32, {3, 2, 4, 2})),
+       "initial_state: expected shape [3, 2, 2, 4], got [3, 2, 4, 2]"},
+      {broken("initial_state", Tensor(DType::f16, {3, 2, 2, 4})), "initial_state: expected dtype f32 bf16, got f16"},
+      {broken("cu_seqlens", cu({1, 3, 3, 5})), "cu_seqlens[0]: expected 0, got 1"},
+      {broken("cu_seqlens", cu({0, 3, 2, 5})), "cu_seqlens[2]: expected a value in [3, T = 5], got 2"},
+      {broken("cu_seqlens", cu({0, 3, 3, 6})), "cu_seqlens[3]: expected a value in [3, T = 5], got 6"},
+      {broken("cu_seqlens", Tensor(DType::f32, {4})), "cu_seqlens: expected dtype i32 or i64, got f32"},
+      {broken("o", Tensor(DType::f32, {5, 2, 2})), "o: expected dtype bf16 as q, got f32"},
+      {broken("o", Tensor(DType::bf16, {5, 2, 3})), "o: expected shape [5, 2, 2], got [5, 2, 3]"},
+      {error_of(state_alone), "o: missing; final_state is judged together with o"},
+      {error_of(batched), "q: expected a batch of 1 beside cu_seqlens, got 5"},
+      {poisoned("q", NAN), "q: expected finite values; 1 of 20 values are not, first at [0, 0, 3]: nan"},
+      {poisoned("v", INFINITY), "v: expected finite values; 1 of 20 values are not, first at [0, 1, 1]: inf"},
+      {poisoned("g", 0.5), "g: expected natural-log decays, at most 0; 1 of 10 values are not, first at [1, 1]: 0.5"},
+      {poisoned("beta", -1), "beta: expected values in [0, 2]; 1 of 10 values are not, first at [1, 1]: -1"},
+      {poisoned("initial_state", NAN),
+       "initial_state: expected finite values; 1 of 48 values are not, first at [0, 0, 0, 3]: nan"},
+      {error_of(dumped(kCase), {{"K", "8"}}), "--set K=8: the tensors of the file say otherwise"},
+  };
+  for (const auto& one : kCases) EXPECT_EQ(one.error.substr(0, one.expected.size()), one.expected);
+  EXPECT_EQ(poisoned("g", -INFINITY), "");
+  EXPECT_THROW(case_from_tensors(dumped(kCase), "l2norm", {}), Error);
+}
+
+TEST(Statistics, leave_non_finite_values_out) {
+  const Statistics s = statistics(from_f64(DType::f32, {4}, std::vector<double>{3, NAN, -1, INFINITY}));
+  EXPECT_EQ(s.count, 4);
+  EXPECT_EQ(s.not_finite, 2);
+  EXPECT_EQ(s.least, -1);
+  EXPECT_EQ(s.most, 3);
+  EXPECT_EQ(s.mean, 1);
+  EXPECT_EQ(s.rms, std::sqrt(5));
+}
+
+}  // namespace
+}  // namespace deltagauge::validate
