@@ -298,7 +298,7 @@ Tensors gdn_staged(const Problem& problem, const Tensors& inputs, const Staging&
   if (staging.accumulate == Accumulate::f64) return ChunkForm<double>(problem, inputs, staging, slip).run(taps, ranges);
   if (staging.accumulate == Accumulate::tensor_core)
     for (Store store : {staging.Ainv, staging.P, staging.S, staging.resid, staging.v_new, staging.v_new_decayed, Store::io})
-      if (store != Store::tf32 && store_format(store, problem.io) != DType::bf16 &&
+      if (store != Store::tf32 && store != Store::split_tf32 && store_format(store, problem.io) != DType::bf16 &&
           store_format(store, problem.io) != DType::f16)
         fail("staging ", staging.name,
              ": tensor_core sums need operands stored as io (bf16, f16), split, tf32, f16 or bf16, got ", name(store),

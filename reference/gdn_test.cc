@@ -119,7 +119,7 @@ TEST(Gdn, lattice_inputs_give_the_same_bits_for_every_chunk_size_and_dtype) {
       const Tensors want = gdn_recurrent(c.problem, inputs, Precision::f64);
       for (std::int64_t chunk : {16, 32, 64, 128})
         for (Accumulate accumulate : {Accumulate::f32, Accumulate::tensor_core})
-          for (Store store : {Store::io, Store::split_bf16}) {
+          for (Store store : {Store::io, Store::split_tf32}) {
             const Tensors got = gdn_staged(c.problem, inputs, uniform(chunk, store, accumulate), false, nullptr);
             for (const char* name : {"o", "final_state"})
               EXPECT_TRUE(bitwise_equal(get(got, name), get(want, name)))
@@ -148,7 +148,7 @@ TEST(Gdn, scaled_stores_keep_a_state_that_f16_cannot_hold) {
   const Case c = gdn("len=128,HK=1,HV=1,K=32,V=32/f16/gate=mild/v=normal=0.5/h0=normal=1e6/scale=1e-6");
   const Tensors inputs = make_inputs(c);
   const Tensors gold = gdn_recurrent(wide(c.problem), inputs, Precision::f64);
-  Staging staging = uniform(64, Store::split_bf16, Accumulate::tensor_core);
+  Staging staging = uniform(64, Store::split_tf32, Accumulate::tensor_core);
   staging.S = Store::io_scaled;
   staging.v_new_decayed = Store::split_scaled;
   const Tensors got = gdn_staged(c.problem, inputs, staging, false, nullptr);

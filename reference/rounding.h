@@ -1,5 +1,5 @@
 // Rounding policies: what an intermediate becomes when it is stored as an operand. Values in, the stored values out, in the
-// working type. split, split_bf16: the value is kept as hi + lo, hi = round(x), lo = round(x - hi).
+// working type. split, split_tf32: the value is kept as hi + lo, hi = round(x), lo = round(x - hi) (tf32: cut off).
 #pragma once
 #include <cstddef>
 #include <span>
@@ -35,6 +35,7 @@ constexpr DType store_format(Store store, DType io) {
       return DType::f64;
     case Store::f32:
     case Store::tf32:
+    case Store::split_tf32:
       return DType::f32;
     case Store::io:
     case Store::split:
@@ -44,14 +45,13 @@ constexpr DType store_format(Store store, DType io) {
     case Store::f16:
       return DType::f16;
     case Store::bf16:
-    case Store::split_bf16:
       return DType::bf16;
   }
   return io;
 }
 
 constexpr bool is_split(Store store) {
-  return store == Store::split || store == Store::split_bf16 || store == Store::split_scaled;
+  return store == Store::split || store == Store::split_tf32 || store == Store::split_scaled;
 }
 constexpr bool is_scaled(Store store, DType io) {
   return io == DType::f16 && (store == Store::io_scaled || store == Store::split_scaled);
@@ -65,6 +65,15 @@ void round_store(Store store, DType io, std::span<Real> x, std::vector<Real>& lo
   const DType format = store_format(store, io);
   if (store == Store::tf32) {
     for (Real& e : x) e = round_tf32(static_cast<float>(e));
+    return;
+  }
+  if (store == Store::split_tf32) {
+    lo.resize(x.size());
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const float value = static_cast<float>(x[i]), hi = round_tf32(value);
+      lo[i] = truncate_tf32(value - hi);
+      x[i] = hi;
+    }
     return;
   }
   if (is_split(store) && format != DType::f32 && format != DType::f64) {

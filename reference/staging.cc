@@ -11,7 +11,7 @@
 namespace deltagauge::reference {
 namespace {
 
-constexpr Store kF64 = Store::f64, kF32 = Store::f32, kIo = Store::io, kPair = Store::split_bf16;
+constexpr Store kF64 = Store::f64, kF32 = Store::f32, kIo = Store::io;
 
 // One kind for every operand but the decays, which stay in f32.
 constexpr Staging uniform(std::string_view name, std::string_view summary, std::int64_t chunk, Store store,
@@ -31,25 +31,25 @@ constexpr Staging kStagings[] = {
     uniform("chunk64.f32", "nothing below f32", 64, kF32, Accumulate::f32, Solver::fs32),
     uniform("chunk64.f64", "nothing below f64", 64, kF64, Accumulate::f64, Solver::fs64),
     {.name = "chunk_sm80.plain",
-     .summary = "S in io, the other operands as hi + lo, tensor core sums",
+     .summary = "S and what enters it in io, the other operands in tf32, tensor core sums",
      .chunk = 64,
-     .Ainv = kPair,
-     .P = kPair,
+     .Ainv = Store::tf32,
+     .P = Store::tf32,
      .S = Store::io_scaled,
-     .resid = kPair,
-     .v_new = kPair,
-     .v_new_decayed = Store::split_scaled,
+     .resid = Store::tf32,
+     .v_new = Store::tf32,
+     .v_new_decayed = Store::io_scaled,
      .decay = kF32,
      .accumulate = Accumulate::tensor_core,
      .solver = Solver::block16},
     {.name = "chunk_sm80.split",
      .summary = "every operand but q and k as hi + lo, tensor core sums",
      .chunk = 64,
-     .Ainv = kPair,
-     .P = kPair,
+     .Ainv = Store::split_tf32,
+     .P = Store::split_tf32,
      .S = Store::split_scaled,
-     .resid = kPair,
-     .v_new = kPair,
+     .resid = Store::split_tf32,
+     .v_new = Store::split_tf32,
      .v_new_decayed = Store::split_scaled,
      .decay = kF32,
      .accumulate = Accumulate::tensor_core,
@@ -71,7 +71,7 @@ void check_inputs(const Problem& problem, const Tensors& inputs) {
 
 std::string_view name(Store store) {
   constexpr std::string_view kNames[] = {"f64", "f32",  "tf32",       "io",        "split",
-                                         "f16", "bf16", "split_bf16", "io_scaled", "split_scaled"};
+                                         "f16", "bf16", "split_tf32", "io_scaled", "split_scaled"};
   return kNames[static_cast<int>(store)];
 }
 std::string_view name(Accumulate accumulate) {

@@ -13,10 +13,11 @@
 namespace deltagauge::reference {
 
 // How an intermediate is stored when it becomes an operand. io: the problem's io dtype. split: two io values, hi + lo;
-// split_bf16: two bf16 values whatever io is. io_scaled, split_scaled: io and split of the value times a power of two per
-// row of the state that brings the row's largest to [2^13, 2^14), so that f16 neither overflows nor loses bits; for S and
-// v_new_decayed only, and the same as io and split where io is not f16.
-enum class Store { f64, f32, tf32, io, split, f16, bf16, split_bf16, io_scaled, split_scaled };
+// split_tf32: two tf32 values whatever io is, hi to nearest and lo cut off, as a kernel hands them to the tensor core.
+// io_scaled, split_scaled: io and split of the value times a power of two per row of the state that brings the row's
+// largest to [2^13, 2^14), so that f16 neither overflows nor loses bits; for S and v_new_decayed only, and the same as io
+// and split where io is not f16.
+enum class Store { f64, f32, tf32, io, split, f16, bf16, split_tf32, io_scaled, split_scaled };
 // How a sum of products is accumulated: exactly rounded steps in f32 (round to nearest), or as the tensor core does it.
 enum class Accumulate { f64, f32, tensor_core };
 // How (I + A)^-1 is formed.

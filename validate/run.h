@@ -21,16 +21,17 @@ std::span<const CheckInfo> checks();  // accuracy stages lattice guard determini
 
 struct RunOptions {
   oracle::Precision oracle = oracle::Precision::automatic;
-  std::vector<std::string> checks;  // empty: those each case asks for
-  std::string backend = "*";        // glob; only backends that match this and the sweep's own glob run
-  std::string filter = "*";         // glob over case ids and names
-  std::string config;               // for repro lines
+  std::vector<std::string> checks;       // empty: those each case asks for
+  std::string backend = "*";             // glob; only backends that match this and the sweep's own glob run
+  std::string filter = "*";              // glob over case ids and names
+  std::string config;                    // for repro lines
   bool cuda_missing_is_failure = false;  // --require-gpu: a skip for want of a GPU becomes a failure
   std::function<void(std::size_t done, std::size_t total, const reports::Result&)> progress;  // may be empty
 };
 
-// Runs every (case, backend, check) of the sweep and appends one Result each. A backend that does not support a case gives
-// a skip with its reason; an exception inside one gives an error row, and the rest goes on.
+// Runs every (case, backend, check) of the sweep and appends one Result each. Backends of another op (by the staging they
+// declare) are left out. A backend that does not support a case gives a skip with its reason; an exception inside one gives
+// an error row, and the rest goes on.
 void run_sweep(const Sweep& sweep, const Registry& registry, const RunOptions& options, reports::Report& report);
 // The same for one case on inputs that came from elsewhere (validate --tensors).
 void run_on_inputs(const SweepCase& test, const Tensors& inputs, const Registry& registry, const RunOptions& options,
@@ -46,10 +47,11 @@ void add_cuda_backends(Registry& registry);
 // The judge judged. One row per (variant, regime, io dtype): planted faults must be caught, correct variants must pass.
 struct SelftestRow {
   std::string variant, regime, io;
-  bool fault = false;           // a planted fault; otherwise a correct variant
+  bool fault = false;  // a planted fault; otherwise a correct variant
   bool caught = false;
-  std::string check;            // which check caught it (or all that passed)
-  double row_ratio = 0, element_ratio = 0;
+  std::string check;                        // which check caught it (or all that passed)
+  double row_ratio = 0, element_ratio = 0;  // the worst over outputs; 0 where no budget judged the row
+  std::vector<std::string> peers;           // names of peers' fixed tolerances (peers.h) that would reject these outputs
 };
 struct Selftest {
   std::vector<SelftestRow> rows;

@@ -48,7 +48,9 @@ __device__ SplitPair split2(float x, float y) {
   return {hi, pack2<T>(x - kept.x, y - kept.y)};
 }
 
-__device__ inline std::uint32_t shared_address(const void* p) { return static_cast<std::uint32_t>(__cvta_generic_to_shared(p)); }
+__device__ inline std::uint32_t shared_address(const void* p) {
+  return static_cast<std::uint32_t>(__cvta_generic_to_shared(p));
+}
 
 template <int kColumns>
 struct Tile {

@@ -1,6 +1,6 @@
 // f32 values as operands of mma_m16n8k8_tf32, kept in the registers in which another product left them.
-// An accumulator [16, 8] becomes operand a as it is: its columns 2 t and 2 t + 1 stand for k = t and k = t + 4. Operand b then
-// holds the elements (k, n) = (2 t, group) and (2 t + 1, group).
+// An accumulator [16, 8] becomes operand a as it is: its columns 2 t and 2 t + 1 stand for k = t and k = t + 4. Operand b
+// then holds the elements (k, n) = (2 t, group) and (2 t + 1, group).
 #pragma once
 #include <cstdint>
 
@@ -16,14 +16,15 @@ __device__ inline std::uint32_t bits_tf32(float x) {
 }
 __device__ inline float round_tf32(float x) { return __uint_as_float(bits_tf32(x) & ~0x1fffu); }
 
-// kSplit: as hi + lo, each cut to 11 bits, together 20; else rounded to 11.
+// x as hi + lo, hi rounded to 11 bits and lo, as the tensor core reads it, cut to 11: 22 in all.
 struct SplitTf32 {
   std::uint32_t hi, lo;
   explicit __device__ SplitTf32(float x) {
-    hi = __float_as_uint(x) & ~0x1fffu;
+    hi = bits_tf32(x) & ~0x1fffu;
     lo = __float_as_uint(x - __uint_as_float(hi));
   }
 };
+// kSplit: as hi + lo; else rounded.
 template <bool kSplit>
 struct OperandTf32 {
   std::uint32_t hi[4], lo[4];

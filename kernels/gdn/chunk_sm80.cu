@@ -11,7 +11,8 @@ namespace {
 struct Workspace {
   std::size_t k_unit, q_unit, bytes;
   explicit Workspace(const Args& a) {
-    const std::size_t unit = a.l2norm ? static_cast<std::size_t>(a.T * a.HK * a.K) * 2 : 0, padded = (unit + 255) / 256 * 256;
+    const std::size_t unit = a.l2norm ? static_cast<std::size_t>(a.T * a.HK * a.K) * 2 : 0,
+                      padded = (unit + 255) / 256 * 256;
     k_unit = static_cast<std::size_t>(chunk_sm80::slots(a) * a.HV) * sizeof(chunk_sm80::Record);
     q_unit = k_unit + padded;
     bytes = q_unit + padded;
@@ -31,8 +32,7 @@ void launch(const Args& args, bool split, cudaStream_t stream) {
   if (args.io == DType::bf16)
     return wide ? launch_chunk_sm80_as<__nv_bfloat16, 128>(params, stream)
                 : launch_chunk_sm80_as<__nv_bfloat16, 64>(params, stream);
-  wide ? launch_chunk_sm80_as<__half, 128>(params, stream)
-       : launch_chunk_sm80_as<__half, 64>(params, stream);
+  wide ? launch_chunk_sm80_as<__half, 128>(params, stream) : launch_chunk_sm80_as<__half, 64>(params, stream);
 }
 
 }  // namespace

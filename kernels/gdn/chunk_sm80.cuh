@@ -15,8 +15,8 @@
 namespace deltagauge::kernels::gdn::chunk_sm80 {
 
 inline constexpr int kC = 64;
-inline constexpr int kBlocks = kC / 16;                        // 16 x 16 blocks along a side
-inline constexpr int kLower = kBlocks * (kBlocks + 1) / 2;     // blocks on and below the diagonal
+inline constexpr int kBlocks = kC / 16;                     // 16 x 16 blocks along a side
+inline constexpr int kLower = kBlocks * (kBlocks + 1) / 2;  // blocks on and below the diagonal
 __host__ __device__ constexpr int lower(int i, int j) { return i * (i + 1) / 2 + j; }
 
 // A lower triangular [64, 64] matrix X in f32, in the order in which a lane needs it as operand b of mma_m16n8k8_tf32

@@ -1,5 +1,5 @@
 // gdn.chunk_sm80: A and X = (I + A)^-1 of one chunk and value head, by a team of 4 warps; part of the first kernel.
-// By 16 x 16 blocks: X_II by substitution in f32, then X_IJ = -X_II sum_{J<=L<I} A_IL X_LJ by products in 3 x tf32 (20
+// By 16 x 16 blocks: X_II by substitution in f32, then X_IJ = -X_II sum_{J<=L<I} A_IL X_LJ by products in 3 x tf32 (22
 // bits). Warp J owns block column J and works on X^T, so that each product's result is, register for register, the next
 // one's operand a.
 #pragma once
@@ -35,9 +35,11 @@ using BlockRow = float[kBlocks][2][4];
 // exp(b_i - b_j) for an accumulator's elements of rows i = row, row + 8, columns j = column, column + 1.
 struct Decays {
   float hi[2], lo[2];
-  __device__ Decays(const Gates& gates, int row) : hi{gates.hi[row], gates.hi[row + 8]}, lo{gates.lo[row], gates.lo[row + 8]} {}
+  __device__ Decays(const Gates& gates, int row)
+      : hi{gates.hi[row], gates.hi[row + 8]}, lo{gates.lo[row], gates.lo[row + 8]} {}
   __device__ void of(const Gates& gates, int column, float (&decay)[4]) const {
-    const float2 h = *reinterpret_cast<const float2*>(&gates.hi[column]), l = *reinterpret_cast<const float2*>(&gates.lo[column]);
+    const float2 h = *reinterpret_cast<const float2*>(&gates.hi[column]),
+                 l = *reinterpret_cast<const float2*>(&gates.lo[column]);
 #pragma unroll
     for (int e = 0; e < 4; ++e)
       decay[e] = ptx::ex2_ftz((hi[e / 2] - (e % 2 ? h.y : h.x)) + (lo[e / 2] - (e % 2 ? l.y : l.x)));

@@ -37,7 +37,6 @@ void launch_scan_of(const Params& p, cudaStream_t stream) {
     using Wide = Stage<Io, ScanShape<kD, kWarps, 2, kSplit>>;
     if (2 * sizeof(Wide) > static_cast<std::size_t>(device.shared_bytes))
       return launch_scan<Io, ScanShape<kD, kWarps, 1, kSplit>>(p, stream);
-    if (4 * pairs <= device.sms) return launch_scan<Io, ScanShape<kD, 2, 2, kSplit>>(p, stream);
   }
   if (2 * pairs <= device.sms) return launch_scan<Io, ScanShape<kD, kWarps / 2, 2, kSplit>>(p, stream);
   launch_scan<Io, ScanShape<kD, kWarps, 2, kSplit>>(p, stream);

@@ -94,9 +94,9 @@ __device__ void normalise(Io* tile, Io* unit, std::int64_t stride, int rows) {
   constexpr int kChannels = kD / 32;  // 2 or 4: a part of one 16-byte block
   const int lane = threadIdx.x % 32;
   for (int row = threadIdx.x / 32; row < rows; row += kPrepareThreads / 32) {
-    auto* at = reinterpret_cast<Pack<Io, kChannels>*>(reinterpret_cast<char*>(tile) +
-                                                      Tile<kD>::offset(row, lane * kChannels / 8)) +
-               lane % (8 / kChannels);
+    auto* at =
+        reinterpret_cast<Pack<Io, kChannels>*>(reinterpret_cast<char*>(tile) + Tile<kD>::offset(row, lane * kChannels / 8)) +
+        lane % (8 / kChannels);
     Pack<Io, kChannels> pack = *at;
     float sum = 0;
 #pragma unroll

@@ -12,19 +12,11 @@
 // A chunk's first rows do not depend on its later ones: products with the zeros of P and (I + A)^-1 above the diagonal add
 // exact zeros as long as v_new is finite.
 #pragma once
-#include "kernels/device/convert.cuh"
-#include "kernels/device/ptx/mma_m16n8k16.cuh"
 #include "kernels/device/tile.cuh"
-#include "kernels/device/tile_tf32.cuh"
 #include "kernels/gdn/chunk_sm80.cuh"
+#include "kernels/gdn/chunk_sm80_warp.cuh"
 
 namespace deltagauge::kernels::gdn::chunk_sm80 {
-
-template <int kHeadSize, int kWarps, int kStages, bool kSplit>
-struct ScanShape {
-  static constexpr int D = kHeadSize, warps = kWarps, stages = kStages;  // K = V = D
-  static constexpr bool split = kSplit;
-};
 
 // 16 V columns of 64 rows: 32 bytes a row, the two halves swapped in every other four rows (bank conflicts).
 struct Columns16 {
@@ -39,167 +31,10 @@ struct alignas(256) Stage {
   Record record;
 };
 
-// Accumulators of [16 V rows, 64 tokens]: n-blocks of 8 tokens.
-using Rows64 = float[kC / 8][4];
-
-// Factors of the rows group and group + 8.
-struct RowScale {
-  float down[2] = {1, 1}, up[2] = {1, 1};
-};
-
-template <class Io>
-struct Warp {
-  int lane = threadIdx.x % 32, group = lane / 4, t = lane % 4;
-
-  // Powers of two that bring the largest of each row near 2^13, from this lane's largest; 1 for bf16, which needs none.
-  static __device__ RowScale row_scale(const float (&largest)[2]) {
-    RowScale scale;
-    if constexpr (std::is_same_v<Io, __half>) {
-#pragma unroll
-      for (int r = 0; r < 2; ++r) {
-        float x = largest[r];
-        x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, 1));
-        x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, 2));
-        const int field = min(max(2 * 127 + 13 - static_cast<int>(__float_as_uint(x) >> 23), 1), 253);
-        scale.down[r] = __uint_as_float(static_cast<unsigned>(field) << 23);
-        scale.up[r] = __uint_as_float(static_cast<unsigned>(254 - field) << 23);
-      }
-    }
-    return scale;
-  }
-
-  template <int kCount>
-  static __device__ void largest_of(const float (&x)[kCount][4], float (&largest)[2]) {
-    if constexpr (std::is_same_v<Io, __half>) {
-#pragma unroll
-      for (int n = 0; n < kCount; ++n)
-#pragma unroll
-        for (int e = 0; e < 4; ++e) largest[e / 2] = fmaxf(largest[e / 2], fabsf(x[n][e]));
-    }
-  }
-
-  // Two accumulators of 8 columns as operand a of 16, hi + lo.
-  static __device__ void to_operand(const float (&x)[4], const float (&y)[4], const float (&scale)[2], std::uint32_t (&hi)[4],
-                                    std::uint32_t (&lo)[4]) {
-#pragma unroll
-    for (int r = 0; r < 4; ++r) {
-      const float(&from)[4] = r < 2 ? x : y;
-      const int e = 2 * (r % 2);
-      const SplitPair pair = split2<Io>(from[e] * scale[r % 2], from[e + 1] * scale[r % 2]);
-      hi[r] = pair.hi;
-      lo[r] = pair.lo;
-    }
-  }
-};
-
-// r += S K^T and o += S Q^T, with the rows of S scaled down.
-template <class Io, class Shape>
-__device__ void read_state(const float (&S)[Shape::D / 8][4], const RowScale& scale, std::uint32_t k, std::uint32_t q, int lane,
-                           Rows64& r, Rows64& o) {
-  constexpr int kD = Shape::D;
-  const std::uint32_t columns = Tile<kD>::column_major(lane);
-#pragma unroll
-  for (int c = 0; c < kD / 16; ++c) {
-    std::uint32_t hi[4], lo[4];
-    Warp<Io>::to_operand(S[2 * c], S[2 * c + 1], scale.down, hi, lo);
-#pragma unroll
-    for (int i = 0; i < kBlocks; ++i) {
-      std::uint32_t b[4];
-      ptx::ldmatrix_x4(b, Tile<kD>::at(k + columns, 16 * i, 16 * c));
-#pragma unroll
-      for (int n = 0; n < 2; ++n) {
-        ptx::mma_m16n8k16<Io>(r[2 * i + n], hi, b[2 * n], b[2 * n + 1]);
-        if constexpr (Shape::split) ptx::mma_m16n8k16<Io>(r[2 * i + n], lo, b[2 * n], b[2 * n + 1]);
-      }
-      ptx::ldmatrix_x4(b, Tile<kD>::at(q + columns, 16 * i, 16 * c));
-#pragma unroll
-      for (int n = 0; n < 2; ++n) {
-        ptx::mma_m16n8k16<Io>(o[2 * i + n], hi, b[2 * n], b[2 * n + 1]);
-        if constexpr (Shape::split) ptx::mma_m16n8k16<Io>(o[2 * i + n], lo, b[2 * n], b[2 * n + 1]);
-      }
-    }
-  }
-}
-
-// d += x X^T for a lower triangular X.
-template <bool kSplit>
-__device__ void multiply_triangle(Rows64& d, const Rows64& x, const Triangle& X, int lane) {
-#pragma unroll
-  for (int j = 0; j < kBlocks; ++j) {
-    const OperandTf32<kSplit> a0(x[2 * j]), a1(x[2 * j + 1]);
-#pragma unroll
-    for (int i = j; i < kBlocks; ++i)
-#pragma unroll
-      for (int n = 0; n < 2; ++n) {
-        const float4 b = X.at[lower(i, j)][n][lane];
-        multiply_add(d[2 * i + n], a0, b.x, b.y);
-        if (i > j || n > 0) multiply_add(d[2 * i + n], a1, b.z, b.w);  // else above the diagonal
-      }
-  }
-}
-
-// S = decay S + u K for u [16, 64].
-template <class Io, class Shape>
-__device__ void write_state(float (&S)[Shape::D / 8][4], const Rows64& u, float decay, std::uint32_t k, int lane) {
-  constexpr int kD = Shape::D;
-  if (decay == 0.0f) {  // forgetting is exact: 0 * inf would be NaN
-#pragma unroll
-    for (int e = 0; e < kD / 2; ++e) S[e / 4][e % 4] = 0;
-  }
-  float largest[2] = {0, 0};
-  Warp<Io>::largest_of(S, largest);
-  Warp<Io>::largest_of(u, largest);
-  const RowScale scale = Warp<Io>::row_scale(largest);
-#pragma unroll
-  for (int e = 0; e < kD / 2; ++e) S[e / 4][e % 4] *= decay * scale.down[e % 4 / 2];
-  const std::uint32_t columns = k + Tile<kD>::row_major(lane);
-#pragma unroll
-  for (int j = 0; j < kBlocks; ++j) {
-    std::uint32_t hi[4], lo[4];
-    Warp<Io>::to_operand(u[2 * j], u[2 * j + 1], scale.down, hi, lo);
-#pragma unroll
-    for (int c = 0; c < kD / 16; ++c) {
-      std::uint32_t b[4];
-      ptx::ldmatrix_x4_trans(b, Tile<kD>::at(columns, 16 * j, 16 * c));
-#pragma unroll
-      for (int n = 0; n < 2; ++n) {
-        if constexpr (Shape::split) ptx::mma_m16n8k16<Io>(S[2 * c + n], lo, b[2 * n], b[2 * n + 1]);
-        ptx::mma_m16n8k16<Io>(S[2 * c + n], hi, b[2 * n], b[2 * n + 1]);
-      }
-    }
-  }
-  if constexpr (std::is_same_v<Io, __half>) {
-#pragma unroll
-    for (int e = 0; e < kD / 2; ++e) S[e / 4][e % 4] *= scale.up[e % 4 / 2];
-  }
-}
-
-// Rows group and group + 8 of the warp's [16, D] of a state in memory; at points to its first element.
-template <class Stored, int kCount>
-__device__ void load_state(const Stored* at, float (&S)[kCount][4], int group, int t) {
-#pragma unroll
-  for (int n = 0; n < kCount; ++n)
-#pragma unroll
-    for (int e = 0; e < 4; e += 2) {
-      const auto pair = *reinterpret_cast<const Pack<Stored, 2>*>(at + (group + 4 * e) * (8 * kCount) + 8 * n + 2 * t);
-      S[n][e] = to_f32(pair.at[0]);
-      S[n][e + 1] = to_f32(pair.at[1]);
-    }
-}
-template <class Stored, int kCount>
-__device__ void store_state(Stored* at, const float (&S)[kCount][4], int group, int t) {
-#pragma unroll
-  for (int n = 0; n < kCount; ++n)
-#pragma unroll
-    for (int e = 0; e < 4; e += 2)
-      *reinterpret_cast<Pack<Stored, 2>*>(at + (group + 4 * e) * (8 * kCount) + 8 * n + 2 * t) = {from_f32<Stored>(S[n][e]),
-                                                                                              from_f32<Stored>(S[n][e + 1])};
-}
-
 // Where a block works.
 struct Place {
-  std::int64_t n, h, hk, begin, end, slot;  // sequence, heads, its rows, slot of its first chunk
-  int warp, column;                         // warp of the block; the warp's first V row
+  std::int64_t h, hk, begin, end, slot;  // heads, rows of the sequence, slot of its first chunk
+  int warp, column;                      // warp of the block; the warp's first V row
 };
 
 template <class Io, class Shape>
@@ -339,7 +174,12 @@ __global__ void __launch_bounds__(32 * Shape::warps, 1) scan(const __grid_consta
   const std::int64_t head = blockIdx.x / kSplits, n = head / a.HV, h = head % a.HV;
   const Rows rows = rows_of(p, n);
   const int warp = threadIdx.x / 32;
-  const Place at{n, h, h / (a.HV / a.HK), rows.begin, rows.end, first_slot(rows.begin, n), warp,
+  const Place at{h,
+                 h / (a.HV / a.HK),
+                 rows.begin,
+                 rows.end,
+                 first_slot(rows.begin, n),
+                 warp,
                  static_cast<int>(blockIdx.x % kSplits) * 16 * Shape::warps + 16 * warp};
   const std::int64_t chunks = (rows.end - rows.begin + kC - 1) / kC, matrix = (head * kD + at.column) * kD;
   const Warp<Io> l;
@@ -367,8 +207,7 @@ __global__ void __launch_bounds__(32 * Shape::warps, 1) scan(const __grid_consta
       if (chunk + 1 < chunks) load_stage(p, at, chunk + 1, stages[(chunk + 1) % 2]);
       ptx::cp_async_commit();
     }
-    if (a.tap_S != nullptr)
-      store_state(a.tap_S + (((tap_block + chunk) * a.HV + h) * kD + at.column) * kD, S, l.group, l.t);
+    if (a.tap_S != nullptr) store_state(a.tap_S + (((tap_block + chunk) * a.HV + h) * kD + at.column) * kD, S, l.group, l.t);
     do_chunk<Io, Shape>(p, at, chunk, stages[Shape::stages > 1 ? chunk % 2 : 0], S);
   }
 

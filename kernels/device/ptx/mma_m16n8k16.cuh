@@ -1,4 +1,5 @@
-// mma.sync.aligned.m16n8k16.row.col.f32.{bf16,f16}.{bf16,f16}.f32 (PTX ISA, "Matrix multiply-accumulate operation using mma").
+// mma.sync.aligned.m16n8k16.row.col.f32.{bf16,f16}.{bf16,f16}.f32 (PTX ISA, "Matrix multiply-accumulate operation using
+// mma").
 #pragma once
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>

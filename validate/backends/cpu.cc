@@ -1,0 +1,88 @@
+// CPU backends: the oracle rounded to the stored dtypes, the plain reference forms in f32, and the reference by every
+// staging of its table.
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "core/op.h"
+#include "oracle/oracle.h"
+#include "reference/gdn.h"
+#include "reference/staging.h"
+#include "validate/backends/arena_plan.h"
+#include "validate/run.h"
+
+namespace deltagauge::validate {
+namespace {
+
+// The right answer as a kernel would store it. Its budget is that of the most careful staging of the op.
+class OracleBackend : public Backend {
+ public:
+  std::string_view name() const override { return "oracle.f64"; }
+  std::string_view summary() const override { return "the f64 oracle, rounded to the stored dtypes"; }
+  std::optional<std::string> unsupported(const Problem&) const override { return {}; }
+  std::string_view staging(const Problem& problem) const override {
+    if (problem.op == "l2norm") return "l2norm.f32";
+    return problem.op == "gate" ? "gate.f32" : "recurrent.f64";
+  }
+  std::unique_ptr<Plan> plan(const Problem& problem, const Tensors& inputs, const PlanOptions& options) const override {
+    return std::make_unique<ArenaPlan>(problem, inputs, options, [problem, taps = options.taps](const Tensors& from_arena) {
+      auto answer = oracle::answer(problem, from_arena, {.precision = oracle::Precision::f64, .taps = taps});
+      Tensors outputs = std::move(answer.taps);
+      for (const TensorSpec& spec : op_info(problem.op).outputs(problem))
+        outputs[spec.name] = cast(get(answer.outputs, spec.name), spec.dtype);
+      return outputs;
+    });
+  }
+};
+
+// One way of the reference to answer; its budget is that of `staging`.
+class ReferenceBackend : public Backend {
+ public:
+  using Answer = std::function<Tensors(const Problem&, const Tensors& inputs, bool taps)>;
+
+  ReferenceBackend(std::string name, std::string summary, const reference::Staging& staging, Answer answer)
+      : name_("reference." + std::move(name)), summary_(std::move(summary)), staging_(staging), answer_(std::move(answer)) {}
+  std::string_view name() const override { return name_; }
+  std::string_view summary() const override { return summary_; }
+  std::optional<std::string> unsupported(const Problem& problem) const override {
+    if (staging_.op != problem.op) return "op: expected " + std::string(staging_.op) + ", got " + problem.op;
+    if (staging_.accumulate == reference::Accumulate::tensor_core && problem.io == DType::f32)
+      return "io: expected bf16 or f16 for tensor-core sums, got f32";
+    return {};
+  }
+  std::string_view staging(const Problem&) const override { return staging_.name; }
+  std::unique_ptr<Plan> plan(const Problem& problem, const Tensors& inputs, const PlanOptions& options) const override {
+    return std::make_unique<ArenaPlan>(problem, inputs, options,
+                                       [problem, answer = answer_, taps = options.taps](const Tensors& from_arena) {
+                                         return answer(problem, from_arena, taps);
+                                       });
+  }
+
+ private:
+  std::string name_, summary_;
+  reference::Staging staging_;
+  Answer answer_;
+};
+
+}  // namespace
+
+void add_cpu_backends(Registry& registry) {
+  using reference::Precision, reference::Staging, reference::staging;
+  const auto add = [&](std::string name, std::string summary, const Staging& s, ReferenceBackend::Answer answer) {
+    registry.add(std::make_unique<ReferenceBackend>(std::move(name), std::move(summary), s, std::move(answer)));
+  };
+  registry.add(std::make_unique<OracleBackend>());
+  add("recurrent", "token by token in f32", staging("recurrent.f32"),
+      [](const Problem& p, const Tensors& inputs, bool) { return reference::gdn_recurrent(p, inputs, Precision::f32); });
+  for (const std::int64_t chunk : {16, 32, 64, 128}) {
+    Staging f32 = staging("chunk64.f32");
+    f32.chunk = chunk;
+    add("chunk" + std::to_string(chunk), "chunk form in f32", staging("chunk64.f32"),
+        [f32](const Problem& p, const Tensors& inputs, bool) { return reference::run(p, inputs, f32, false); });
+  }
+  for (const Staging& s : reference::stagings())
+    add("as_kernel." + std::string(s.name), std::string(s.summary), s,
+        [s](const Problem& p, const Tensors& inputs, bool taps) { return reference::run(p, inputs, s, taps); });
+}
+
+}  // namespace deltagauge::validate

@@ -1,0 +1,264 @@
+// CUDA backends: cuda.gdn.<variant> for every entry of the variant table, cuda.l2norm, cuda.gate. They are listed and asked
+// for reasons in any build; plans need the CUDA half (DELTAGAUGE_HAVE_CUDA) and a GPU.
+#include <functional>
+#include <string>
+
+#include "core/error.h"
+#include "core/op.h"
+#include "kernels/gate/gate.h"
+#include "kernels/gdn/gdn.h"
+#include "kernels/l2norm/l2norm.h"
+#include "validate/run.h"
+#if DELTAGAUGE_HAVE_CUDA
+#include "kernels/runtime/buffer.h"
+#include "kernels/runtime/device_info.h"
+#include "kernels/runtime/stream.h"
+#endif
+
+namespace deltagauge::validate {
+namespace {
+
+using namespace kernels;
+
+// The device address of a tensor of the plan, or null when the plan has none of that name.
+using Pointers = std::function<void*(std::string_view name)>;
+
+constexpr std::int64_t kTapChunk = 64;  // rows of a chunk in the kernels' taps
+
+gdn::Args gdn_args(const Problem& p) {
+  return {.T = p.rows(),
+          .N = p.sequences(),
+          .HK = p.HK,
+          .HV = p.HV,
+          .K = p.K,
+          .V = p.V,
+          .io = p.io,
+          .state = p.state,
+          .gate_dtype = p.gate_dtype,
+          .beta_dtype = p.beta_dtype,
+          .scale = static_cast<float>(p.q_scale()),
+          .l2norm = p.l2norm == Switch::on,
+          .fast_math = p.math == MathMode::fast};
+}
+
+l2norm::Args l2norm_args(const Problem& p) { return {.T = p.rows(), .N = p.sequences(), .H = p.HK, .K = p.K, .io = p.io}; }
+
+gate::Args gate_args(const Problem& p) {
+  return {.T = p.rows(),
+          .N = p.sequences(),
+          .HV = p.HV,
+          .K = p.per == "channel" ? p.K : 1,
+          .io = p.io,
+          .transform = p.transform == "bounded" ? gate::Transform::bounded : gate::Transform::softplus,
+          .lower_bound = static_cast<float>(p.lower_bound),
+          .fast_math = p.math == MathMode::fast};
+}
+
+std::vector<TensorSpec> gdn_taps(const Problem& p) {
+  std::int64_t chunks = 0;
+  for (const std::int64_t length : p.lengths) chunks += (length + kTapChunk - 1) / kTapChunk;
+  return {{"Ainv", DType::f32, {chunks, p.HV, kTapChunk, kTapChunk}},
+          {"S", DType::f32, {chunks, p.HV, p.V, p.K}},
+          {"v_new", DType::f32, {p.rows(), p.HV, p.V}, 0}};
+}
+
+// One kernel as a backend sees it.
+struct Kernel {
+  std::string_view op;
+  std::string name, summary, staging;
+  std::function<std::optional<std::string>(const Problem&)> unsupported;
+  std::function<std::vector<TensorSpec>(const Problem&)> taps;
+  std::function<std::size_t(const Problem&)> workspace;  // bytes
+  std::function<void(const Problem&, const Pointers&, void* stream)> launch;
+};
+
+#if DELTAGAUGE_HAVE_CUDA
+
+std::size_t gdn_workspace(std::string_view variant, const Problem& p) { return gdn::workspace_bytes(variant, gdn_args(p)); }
+
+void launch_gdn(std::string_view variant, const Problem& p, const Pointers& at, void* stream) {
+  gdn::Args a = gdn_args(p);
+  a.q = at("q");
+  a.k = at("k");
+  a.v = at("v");
+  a.g = at("g");
+  a.beta = at("beta");
+  a.initial_state = at("initial_state");
+  a.cu_seqlens = static_cast<const std::int32_t*>(at("cu_seqlens"));
+  a.o = at("o");
+  a.final_state = at("final_state");
+  a.workspace = at("workspace");
+  a.tap_Ainv = static_cast<float*>(at("Ainv"));
+  a.tap_S = static_cast<float*>(at("S"));
+  a.tap_v_new = static_cast<float*>(at("v_new"));
+  gdn::fwd(variant, a, stream);
+}
+
+void launch_l2norm(const Problem& p, const Pointers& at, void* stream) {
+  l2norm::Args a = l2norm_args(p);
+  a.x = at("x");
+  a.y = at("y");
+  a.cu_seqlens = static_cast<const std::int32_t*>(at("cu_seqlens"));
+  l2norm::fwd(a, stream);
+}
+
+void launch_gate(const Problem& p, const Pointers& at, void* stream) {
+  gate::Args a = gate_args(p);
+  a.x = at("raw_gate");
+  a.A_log = static_cast<const float*>(at("A_log"));
+  a.dt_bias = static_cast<const float*>(at("dt_bias"));
+  a.g = static_cast<float*>(at("g"));
+  a.cu_seqlens = static_cast<const std::int32_t*>(at("cu_seqlens"));
+  gate::fwd(a, stream);
+}
+
+std::optional<std::string> no_gpu() {
+  const auto& query = runtime::device_query();
+  if (query.device) return std::nullopt;
+  return "no GPU: " + query.reason;
+}
+
+// The arena's image lives on the device: up in one copy, run, down in one copy.
+class CudaPlan : public DevicePlan {
+ public:
+  CudaPlan(const Kernel& kernel, const Problem& problem, const Tensors& inputs, const PlanOptions& options)
+      : kernel_(kernel), problem_(problem), arena_(options.fill) {
+    const OpInfo& op = op_info(problem.op);
+    for (const TensorSpec& spec : op.inputs(problem)) {
+      arena_.add_input(spec.name, get(inputs, spec.name));
+      names_.push_back(spec.name);
+    }
+    std::vector<TensorSpec> outputs = op.outputs(problem);
+    if (options.taps)
+      for (const TensorSpec& tap : kernel.taps(problem)) outputs.push_back(tap);
+    for (const TensorSpec& spec : outputs) {
+      arena_.add_output(spec.name, spec.dtype, spec.shape);
+      names_.push_back(spec.name);
+      output_names_.push_back(spec.name);
+    }
+    if (const std::size_t bytes = kernel.workspace(problem)) {
+      arena_.add_workspace("workspace", bytes);
+      names_.push_back("workspace");
+    }
+    arena_.reset();
+    device_.emplace(arena_.image().size());
+    device_->upload(arena_.image().data(), arena_.image().size(), stream_);
+    stream_.sync();
+  }
+
+  void run() override {
+    arena_.reset();
+    auto& image = arena_.image();
+    device_->upload(image.data(), image.size(), stream_);
+    enqueue(stream_.get());
+    device_->download(image.data(), image.size(), stream_);
+  }
+
+  void enqueue(void* stream) override {
+    kernel_.launch(
+        problem_, [this](std::string_view name) { return address(name); }, stream);
+  }
+
+  Tensors outputs() const override {
+    Tensors outputs;
+    for (const std::string& name : output_names_) outputs[name] = arena_.take(name);
+    return outputs;
+  }
+  std::vector<std::string> audit() const override { return arena_.audit(); }
+  std::vector<bool> untouched(std::string_view output) const override { return arena_.untouched(output); }
+
+ private:
+  void* address(std::string_view name) const {
+    for (const std::string& known : names_)
+      if (known == name) return device_->at(arena_.offset(name));
+    return nullptr;
+  }
+
+  const Kernel kernel_;
+  const Problem problem_;
+  Arena arena_;
+  std::vector<std::string> names_, output_names_;
+  runtime::Stream stream_;
+  std::optional<runtime::Buffer> device_;
+};
+
+std::unique_ptr<Plan> make_plan(const Kernel& kernel, const Problem& problem, const Tensors& inputs,
+                                const PlanOptions& options) {
+  return std::make_unique<CudaPlan>(kernel, problem, inputs, options);
+}
+
+#else
+
+std::size_t gdn_workspace(std::string_view, const Problem&) { return 0; }
+void launch_gdn(std::string_view, const Problem&, const Pointers&, void*) {}
+void launch_l2norm(const Problem&, const Pointers&, void*) {}
+void launch_gate(const Problem&, const Pointers&, void*) {}
+std::optional<std::string> no_gpu() { return "no GPU: built without CUDA"; }
+std::unique_ptr<Plan> make_plan(const Kernel& kernel, const Problem&, const Tensors&, const PlanOptions&) {
+  fail(kernel.name, ": expected a build with CUDA, got one without");
+}
+
+#endif
+
+class CudaBackend : public Backend {
+ public:
+  explicit CudaBackend(Kernel kernel) : kernel_(std::move(kernel)) {}
+  std::string_view name() const override { return kernel_.name; }
+  std::string_view summary() const override { return kernel_.summary; }
+  std::string_view staging(const Problem&) const override { return kernel_.staging; }
+
+  // What the kernel itself cannot do comes first: it holds on any machine.
+  std::optional<std::string> unsupported(const Problem& problem) const override {
+    if (problem.op != kernel_.op) return "op: expected " + std::string(kernel_.op) + ", got " + problem.op;
+    if (problem.direction != Direction::fwd) return "direction: expected fwd, got bwd";
+    if (auto reason = kernel_.unsupported(problem)) return reason;
+    return no_gpu();
+  }
+
+  std::unique_ptr<Plan> plan(const Problem& problem, const Tensors& inputs, const PlanOptions& options) const override {
+    if (const auto reason = unsupported(problem)) fail(kernel_.name, ": ", *reason);
+    return make_plan(kernel_, problem, inputs, options);
+  }
+
+ private:
+  Kernel kernel_;
+};
+
+}  // namespace
+
+void add_cuda_backends(Registry& registry) {
+  const auto no_taps = [](const Problem&) { return std::vector<TensorSpec>{}; };
+  const auto no_workspace = [](const Problem&) { return std::size_t{0}; };
+  const auto add = [&](Kernel kernel) { registry.add(std::make_unique<CudaBackend>(std::move(kernel))); };
+  for (const gdn::Variant& variant : gdn::variants()) {
+    Kernel kernel{.op = "gdn",
+                  .name = "cuda.gdn." + std::string(variant.name),
+                  .summary = std::string(variant.summary),
+                  .staging = std::string(variant.staging),
+                  .unsupported = [&variant](const Problem& p) { return gdn::unsupported(variant.name, gdn_args(p)); },
+                  .taps = no_taps,
+                  .workspace = [&variant](const Problem& p) { return gdn_workspace(variant.name, p); },
+                  .launch = [&variant](const Problem& p, const Pointers& at,
+                                       void* stream) { launch_gdn(variant.name, p, at, stream); }};
+    if (variant.taps) kernel.taps = gdn_taps;
+    add(std::move(kernel));
+  }
+  add({.op = "l2norm",
+       .name = "cuda.l2norm",
+       .summary = "row normalisation in FP32",
+       .staging = "l2norm.f32",
+       .unsupported = [](const Problem& p) { return l2norm::unsupported(l2norm_args(p)); },
+       .taps = no_taps,
+       .workspace = no_workspace,
+       .launch = launch_l2norm});
+  add({.op = "gate",
+       .name = "cuda.gate",
+       .summary = "gate transform in FP32",
+       .staging = "gate.f32",
+       .unsupported = [](const Problem& p) { return gate::unsupported(gate_args(p)); },
+       .taps = no_taps,
+       .workspace = no_workspace,
+       .launch = launch_gate});
+}
+
+}  // namespace deltagauge::validate

@@ -1,0 +1,42 @@
+#include "validate/checks/accuracy.h"
+
+#include <sstream>
+
+#include "core/error.h"
+#include "core/op.h"
+
+namespace deltagauge::validate {
+namespace {
+
+double metric(const reports::TensorMetrics& m, const Ceiling& ceiling) {
+  if (ceiling.metric == "rel_l2") return m.rel_l2;
+  if (ceiling.metric == "worst_row") return m.worst_row;
+  fail("ceiling on ", ceiling.tensor, ": expected metric rel_l2 or worst_row, got '", ceiling.metric, "'");
+}
+
+}  // namespace
+
+Verdict judge_outputs(Context& context, std::string_view staging, const Tensors& got) {
+  Verdict verdict;
+  for (const TensorSpec& spec : op_info(context.problem().op).outputs(context.problem()))
+    judge_tensor(spec.name, get(got, spec.name), context.output(staging, spec.name), verdict);
+  for (const Ceiling& ceiling : context.test().ceilings) {
+    const auto found = verdict.tensors.find(ceiling.tensor);
+    if (found == verdict.tensors.end()) fail("ceiling: the case has no output '", ceiling.tensor, "'");
+    const double value = metric(found->second, ceiling);
+    if (value <= ceiling.value) continue;
+    std::ostringstream text;
+    text.precision(4);
+    text << ceiling.tensor << ": " << ceiling.metric << " " << value << " passes the " << ceiling.value << " of "
+         << ceiling.from;
+    verdict.add_failure(text.str());
+  }
+  return verdict;
+}
+
+Verdict Accuracy::run(Context& context, const Backend& backend) const {
+  const Problem& problem = context.problem();
+  return judge_outputs(context, backend.staging(problem), outputs_of(backend, problem, context.inputs()));
+}
+
+}  // namespace deltagauge::validate

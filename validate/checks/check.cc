@@ -1,0 +1,62 @@
+#include "validate/checks/check.h"
+
+#include <vector>
+
+#include "core/error.h"
+#include "core/op.h"
+#include "validate/checks/accuracy.h"
+#include "validate/checks/causal.h"
+#include "validate/checks/determinism.h"
+#include "validate/checks/guard.h"
+#include "validate/checks/lattice.h"
+#include "validate/checks/packing.h"
+#include "validate/checks/stages.h"
+
+namespace deltagauge::validate {
+
+std::span<const Check* const> all_checks() {
+  static const Accuracy accuracy;
+  static const Stages stages;
+  static const Lattice lattice;
+  static const Guard guard;
+  static const Determinism determinism;
+  static const Packing packing;
+  static const Causal causal;
+  static const Check* const all[] = {&accuracy, &stages, &lattice, &guard, &determinism, &packing, &causal};
+  return all;
+}
+
+std::span<const CheckInfo> checks() {
+  static const std::vector<CheckInfo> infos = [] {
+    std::vector<CheckInfo> list;
+    for (const Check* check : all_checks()) list.push_back(check->info());
+    return list;
+  }();
+  return infos;
+}
+
+const Check& find_check(std::string_view name) {
+  std::string known;
+  for (const Check* check : all_checks()) {
+    if (check->info().name == name) return *check;
+    known += " " + std::string(check->info().name);
+  }
+  fail("check: expected one of", known, ", got '", name, "'");
+}
+
+Tensors outputs_of(const Backend& backend, const Problem& problem, const Tensors& inputs, const PlanOptions& options) {
+  const auto plan = backend.plan(problem, inputs, options);
+  plan->run();
+  return plan->outputs();
+}
+
+void expect_same_bits(const Problem& problem, const Tensors& got, const Tensors& want, std::string_view where,
+                      Verdict& verdict) {
+  for (const TensorSpec& spec : op_info(problem.op).outputs(problem)) {
+    const Tensor &a = get(got, spec.name), &b = get(want, spec.name);
+    const std::string why = bit_mismatch(a, b, rows_of(problem, spec.name, b.shape()));
+    if (!why.empty()) verdict.add_failure(spec.name + (where.empty() ? "" : " " + std::string(where)) + ": " + why);
+  }
+}
+
+}  // namespace deltagauge::validate

@@ -1,0 +1,68 @@
+#include "validate/context.h"
+
+#include "core/op.h"
+#include "reference/staging.h"
+#include "validate/budget.h"
+#include "validate/floor.h"
+
+namespace deltagauge::validate {
+
+Context::Context(const SweepCase& test, Tensors inputs, oracle::Precision precision)
+    : test_(test), inputs_(std::move(inputs)), precision_(precision) {}
+
+const Tensors& Context::gold() {
+  if (!gold_) gold_ = oracle::answer(problem(), inputs_, {.precision = precision_}).outputs;
+  return *gold_;
+}
+
+Problem Context::tap_problem(std::string_view staging) const {
+  Problem p = problem();
+  if (const std::int64_t chunk = reference::staging(staging).chunk) p.chunk = chunk;
+  return p;
+}
+
+const Tensors& Context::gold_taps(const Problem& p) {
+  const auto found = gold_taps_.find(p.chunk);
+  if (found != gold_taps_.end()) return found->second;
+  auto answer = oracle::answer(p, inputs_, {.precision = precision_, .taps = true});
+  return gold_taps_.emplace(p.chunk, std::move(answer.taps)).first->second;
+}
+
+const Tensors& Context::emulated(std::string_view staging, bool taps) {
+  auto& cache = taps ? emulated_taps_ : emulated_;
+  const auto found = cache.find(staging);
+  if (found != cache.end()) return found->second;
+  const Problem p = taps ? tap_problem(staging) : problem();
+  const auto rounding = budget_staging(reference::staging(staging));
+  return cache.emplace(staging, reference::run(p, inputs_, rounding, taps)).first->second;
+}
+
+const Yardstick& Context::output(std::string_view staging, std::string_view tensor) {
+  const std::string key = std::string(staging) + " " + std::string(tensor);
+  const auto found = outputs_.find(key);
+  if (found != outputs_.end()) return found->second;
+  const Tensor &want = get(gold(), tensor), &emulator = get(emulated(staging, false), tensor);
+  Yardstick yard{&want, rows_of(problem(), tensor, want.shape()), {}};
+  const auto floor = rounding_floor(problem(), inputs_, reference::staging(staging), tensor, yard.rows);
+  yard.budget =
+      make_budget(problem(), tensor, yard.rows, emulator, want, floor, emulator.dtype(), reference::staging(staging));
+  return outputs_.emplace(key, std::move(yard)).first->second;
+}
+
+bool Context::has_tap(std::string_view staging, std::string_view tensor) {
+  return find(gold_taps(tap_problem(staging)), tensor) && find(emulated(staging, true), tensor);
+}
+
+const Yardstick& Context::tap(std::string_view staging, std::string_view tensor) {
+  const std::string key = std::string(staging) + " " + std::string(tensor);
+  const auto found = taps_.find(key);
+  if (found != taps_.end()) return found->second;
+  const Problem p = tap_problem(staging);
+  const Tensor &want = get(gold_taps(p), tensor), &emulator = get(emulated(staging, true), tensor);
+  Yardstick yard{&want, rows_of(p, tensor, want.shape()), {}};
+  const auto floor = rounding_floor(p, inputs_, reference::staging(staging), tensor, yard.rows);
+  yard.budget = make_budget(p, tensor, yard.rows, emulator, want, floor, DType::f32, reference::staging(staging));
+  return taps_.emplace(key, std::move(yard)).first->second;
+}
+
+}  // namespace deltagauge::validate

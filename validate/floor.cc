@@ -1,0 +1,268 @@
+#include "validate/floor.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace deltagauge::validate {
+namespace {
+
+double unit_of(reference::Accumulate accumulate) {
+  return accumulate == reference::Accumulate::tensor_core ? 2 * unit_roundoff(DType::f32) : unit_roundoff(DType::f32);
+}
+
+// What the floors need of gdn's inputs: norms of rows, gates and betas, in f64.
+struct Sizes {
+  const Problem& p;
+  std::vector<double> k, q;     // [T, HK] norms, as the recurrence sees them
+  std::vector<double> v;        // [T, HV, V]
+  std::vector<double> g, beta;  // [T, HV]
+  std::vector<double> h0;       // [N, HV, V] norms of the initial state's rows, or empty
+
+  Sizes(const Problem& problem, const Tensors& inputs)
+      : p(problem),
+        k(norms(inputs, "k")),
+        q(norms(inputs, "q")),
+        v(to_f64(get(inputs, "v"))),
+        g(to_f64(get(inputs, "g"))),
+        beta(to_f64(get(inputs, "beta"))) {
+    if (find(inputs, "initial_state")) h0 = norms(inputs, "initial_state");
+    if (p.l2norm == Switch::on)
+      for (auto* norm : {&k, &q})
+        for (double& x : *norm) x = std::min(x, 1.0) > 0 ? 1 : 0;
+  }
+  std::size_t gate_at(std::int64_t t, std::int64_t h) const { return static_cast<std::size_t>(t * p.HV + h); }
+  std::size_t key_at(std::int64_t t, std::int64_t h) const { return static_cast<std::size_t>(t * p.HK + h / (p.HV / p.HK)); }
+
+ private:
+  static std::vector<double> norms(const Tensors& inputs, std::string_view name) {
+    const Tensor& tensor = get(inputs, name);
+    const auto values = to_f64(tensor);
+    const auto width = static_cast<std::size_t>(tensor.shape().back());
+    std::vector<double> out(width ? values.size() / width : 0, 0);
+    for (std::size_t i = 0; i < out.size() * width; ++i) out[i / width] += values[i] * values[i];
+    for (double& x : out) x = std::sqrt(x);
+    return out;
+  }
+};
+
+// The recurrence of floor.h for one sequence and head. after(i, scale |q|, sqrt(K) u) sees the state after token i.
+struct Walk {
+  std::vector<double> state2, error2, write;  // s^2, e^2 per value row; w, the error of u_t = v_new
+
+  template <class After>
+  void run(const Sizes& in, const Series& s, std::int64_t length, std::int64_t chunk, double u, After after) {
+    const Problem& p = in.p;
+    const auto V = static_cast<std::size_t>(p.V);
+    state2.assign(V, 0);
+    error2.assign(V, 0);
+    write.assign(V, 0);
+    for (std::size_t v = 0; v < V && !in.h0.empty(); ++v) {
+      const double norm = in.h0[static_cast<std::size_t>(s.sequence * p.HV + s.head) * V + v];
+      state2[v] = norm * norm;
+    }
+    const double root = std::sqrt(static_cast<double>(p.K)) * u;
+    double b = 0;
+    for (std::int64_t i = 0; i < length; ++i) {
+      const std::int64_t t = s.token + i;
+      const double g = in.g[in.gate_at(t, s.head)], beta = in.beta[in.gate_at(t, s.head)], k = in.k[in.key_at(t, s.head)];
+      b = chunk == 0 || i % chunk == 0 ? g : b + g;
+      const double decay = std::exp(g), exp_error = decay > 0 ? u * (2 + std::abs(b)) : 0;
+      for (std::size_t v = 0; v < V; ++v) {
+        const double value = std::abs(in.v[static_cast<std::size_t>(t * p.HV + s.head) * V + v]);
+        state2[v] *= decay * decay;
+        error2[v] = decay * decay * error2[v] + exp_error * exp_error * state2[v];
+        const double w = beta * (root * std::sqrt(state2[v]) * k + u * value);
+        write[v] = w + beta * k * std::sqrt(error2[v]);
+        error2[v] += k * k * w * w + u * u * state2[v];
+        state2[v] += beta * beta * k * k * value * value;
+      }
+      after(i, p.q_scale() * in.q[in.key_at(t, s.head)], root);
+    }
+  }
+};
+
+void token_floor(const Sizes& in, const reference::Staging& staging, std::string_view tensor, const Rows& rows,
+                 std::vector<double>& floor) {
+  const double u = unit_of(staging.accumulate);
+  for (const Series& s : rows.series) {
+    Walk walk;
+    walk.run(in, s, s.count, staging.chunk, u, [&](std::int64_t i, double query, double root) {
+      double sum = 0;
+      for (std::size_t v = 0; v < walk.write.size(); ++v) {
+        const double e =
+            tensor == "o" ? query * (std::sqrt(walk.error2[v]) + root * std::sqrt(walk.state2[v])) : walk.write[v];
+        sum += e * e;
+      }
+      floor[static_cast<std::size_t>(s.first + i * s.stride)] = std::sqrt(sum);
+    });
+  }
+}
+
+// final_state, and S before each chunk: rows are value rows, so the error of a row is the walk's e.
+void state_floor(const Sizes& in, const reference::Staging& staging, std::string_view tensor, const Rows& rows,
+                 std::vector<double>& floor) {
+  const double u = unit_of(staging.accumulate);
+  const auto offsets = in.p.offsets();
+  for (const Series& s : rows.series) {
+    const auto n = static_cast<std::size_t>(s.sequence);
+    const std::int64_t tokens = tensor == "S" ? s.token - offsets[n] : in.p.lengths[n];
+    Series from_start = s;
+    from_start.token = offsets[n];
+    Walk walk;
+    walk.run(in, from_start, tokens, staging.chunk, u, [](std::int64_t, double, double) {});
+    for (std::int64_t i = 0; i < s.count; ++i)
+      floor[static_cast<std::size_t>(s.first + i * s.stride)] = std::sqrt(walk.error2[static_cast<std::size_t>(i)]);
+  }
+}
+
+std::vector<double> bound_of(const Sizes& in, std::int64_t head, std::int64_t token, std::int64_t count) {
+  std::vector<double> bound(static_cast<std::size_t>(count * count), 0);
+  for (std::int64_t i = 0; i < count; ++i) {
+    bound[static_cast<std::size_t>(i * count + i)] = 1;
+    const double k_i = in.k[in.key_at(token + i, head)], beta_i = in.beta[in.gate_at(token + i, head)];
+    double sum = 0;
+    bool contracts = beta_i * k_i * k_i <= 2;
+    for (std::int64_t j = i - 1; j >= 0; --j) {
+      const double k_j = in.k[in.key_at(token + j, head)], beta_j = in.beta[in.gate_at(token + j, head)];
+      sum += in.g[in.gate_at(token + j + 1, head)];
+      contracts = contracts && beta_j * k_j * k_j <= 2;
+      bound[static_cast<std::size_t>(i * count + j)] =
+          contracts ? beta_i * k_i * k_j * std::exp(sum) : std::numeric_limits<double>::infinity();
+    }
+  }
+  return bound;
+}
+
+// Ainv and Akk: entries of the size of the bound, each a dot product of K and, in the inverse, a solve over i. w = Ainv
+// (beta k exp(b)) and u = Ainv (beta v): dot products over the chunk.
+void chunk_floor(const Sizes& in, const reference::Staging& staging, std::string_view tensor, const Rows& rows,
+                 std::vector<double>& floor) {
+  const Problem& p = in.p;
+  const double u = unit_of(staging.accumulate);
+  const bool matrix = tensor == "Ainv" || tensor == "Akk";
+  const auto V = static_cast<std::size_t>(p.V);
+  for (const Series& s : rows.series) {
+    const std::int64_t step = matrix ? s.count : std::max<std::int64_t>(p.chunk, 1);
+    for (std::int64_t start = 0; start < s.count; start += step) {
+      const std::int64_t count = std::min(step, s.count - start), token = s.token + start;
+      const auto bound = bound_of(in, s.head, token, count);
+      std::vector<double> b(static_cast<std::size_t>(count)), operand(static_cast<std::size_t>(count), 0);
+      double sum = 0;
+      for (std::int64_t i = 0; i < count; ++i) {
+        const std::size_t at = in.gate_at(token + i, s.head);
+        b[static_cast<std::size_t>(i)] = sum += in.g[at];
+        double value = 0;
+        for (std::size_t v = 0; v < V; ++v) value += in.v[at * V + v] * in.v[at * V + v];
+        operand[static_cast<std::size_t>(i)] =
+            in.beta[at] * (tensor == "w" ? in.k[in.key_at(token + i, s.head)] * std::exp(sum) : std::sqrt(value));
+      }
+      for (std::int64_t i = 0; i < count; ++i) {
+        double total = 0;
+        for (std::int64_t j = 0; j <= i; ++j) {
+          const double entry = bound[static_cast<std::size_t>(i * count + j)];
+          if ((matrix && j == i) || !(entry > 0) || !std::isfinite(entry)) continue;
+          const double gates = std::abs(b[static_cast<std::size_t>(i)]) + std::abs(b[static_cast<std::size_t>(j)]);
+          const double terms = std::sqrt(static_cast<double>(p.K + i)) + 2 + gates;
+          const double e = u * terms * entry * (matrix ? 1 : operand[static_cast<std::size_t>(j)]);
+          if (std::isfinite(e)) total += e * e;
+        }
+        floor[static_cast<std::size_t>(s.first + (start + i) * s.stride)] = std::sqrt(total);
+      }
+    }
+  }
+}
+
+void g_cum_floor(const Sizes& in, const Rows& rows, std::vector<double>& floor) {
+  const Problem& p = in.p;
+  for (const Series& s : rows.series) {
+    std::vector<double> sum(static_cast<std::size_t>(p.HV), 0);
+    for (std::int64_t i = 0; i < s.count; ++i) {
+      double total = 0;
+      for (std::int64_t h = 0; h < p.HV; ++h) {
+        double& b = sum[static_cast<std::size_t>(h)];
+        b = (i % p.chunk ? b : 0) + in.g[in.gate_at(s.token + i, h)];
+        const double e = unit_roundoff(DType::f32) * std::sqrt(static_cast<double>(i % p.chunk + 1)) * b;
+        if (std::isfinite(e)) total += e * e;
+      }
+      floor[static_cast<std::size_t>(s.first + i * s.stride)] = std::sqrt(total);
+    }
+  }
+}
+
+void l2norm_floor(const Problem& p, const Tensors& inputs, const Rows& rows, std::vector<double>& floor) {
+  const auto x = to_f64(get(inputs, "x"));
+  const double terms = std::sqrt(static_cast<double>(p.K)) / 2 + 3;  // half of the sum's error; rsqrt 2, product 1
+  for (const Series& s : rows.series)
+    for (std::int64_t i = 0; i < s.count; ++i) {
+      const std::int64_t row = s.first + i * s.stride;
+      double sum = 0;
+      for (std::int64_t j = row * p.K; j < (row + 1) * p.K; ++j)
+        sum += x[static_cast<std::size_t>(j)] * x[static_cast<std::size_t>(j)];
+      floor[static_cast<std::size_t>(row)] = unit_roundoff(DType::f32) * terms * (sum > 0 ? 1 : 0);
+    }
+}
+
+// softplus: y rounds once, a condition of |y| below 0 and 1 above; exp and log1p within 2 units each, a product; exp(A_log)
+// 2 units and its argument. bounded: sigmoid(a y) has the condition |a y| below 0.
+void gate_floor(const Problem& p, const Tensors& inputs, const Rows& rows, std::vector<double>& floor) {
+  const auto raw = to_f64(get(inputs, "raw_gate")), bias = to_f64(get(inputs, "dt_bias"));
+  const Tensor* logs = find(inputs, "A_log");
+  const bool softplus = p.transform == "softplus", channel = p.per == "channel";
+  const double u = unit_roundoff(DType::f32);
+  for (const Series& s : rows.series)
+    for (std::int64_t i = 0; i < s.count; ++i) {
+      const std::int64_t row = s.first + i * s.stride;
+      double total = 0;
+      for (std::int64_t j = 0; j < rows.width; ++j) {
+        const std::int64_t head = channel ? s.head : j;
+        const double A_log = logs ? logs->load(head) : 0, a = std::exp(A_log);
+        const double x = raw[static_cast<std::size_t>(row * rows.width + j)];
+        const double y = x + bias[static_cast<std::size_t>(channel ? head * p.K + j : j)], z = softplus ? y : a * y;
+        const double condition = z < 0 ? -z : 1;
+        const double steps = (logs ? 2 + std::abs(A_log) : 0) * (softplus ? 1 : 1 + condition) + 2 * condition + 6;
+        const double g = softplus ? a * (std::max(y, 0.0) + std::log1p(std::exp(-std::abs(y))))
+                                  : std::abs(p.lower_bound) / (1 + std::exp(-z));
+        const double e = u * steps * g;
+        if (std::isfinite(e)) total += e * e;
+      }
+      floor[static_cast<std::size_t>(row)] = std::sqrt(total);
+    }
+}
+
+}  // namespace
+
+std::vector<double> rounding_floor(const Problem& problem, const Tensors& inputs, const reference::Staging& staging,
+                                   std::string_view tensor, const Rows& rows) {
+  std::vector<double> floor(static_cast<std::size_t>(rows.total), 0);
+  if (problem.op == "l2norm") {
+    l2norm_floor(problem, inputs, rows, floor);
+  } else if (problem.op == "gate") {
+    gate_floor(problem, inputs, rows, floor);
+  } else if (problem.op == "gdn") {
+    const Sizes sizes(problem, inputs);
+    if (tensor == "o" || tensor == "v_new") token_floor(sizes, staging, tensor, rows, floor);
+    if (tensor == "final_state" || tensor == "S") state_floor(sizes, staging, tensor, rows, floor);
+    if (tensor == "Ainv" || tensor == "Akk" || tensor == "w" || tensor == "u")
+      chunk_floor(sizes, staging, tensor, rows, floor);
+    if (tensor == "g_cum") g_cum_floor(sizes, rows, floor);
+  }
+  for (double& f : floor)
+    if (!std::isfinite(f)) f = 0;  // a walk that overflows f64 earns nothing
+  return floor;
+}
+
+std::vector<double> inverse_bound(const Problem& problem, const Tensors& inputs, const Rows& rows) {
+  const Sizes sizes(problem, inputs);
+  std::vector<double> all(static_cast<std::size_t>(rows.total * rows.width), 0);
+  for (const Series& s : rows.series) {
+    const auto bound = bound_of(sizes, s.head, s.token, s.count);
+    for (std::int64_t i = 0; i < s.count; ++i)
+      for (std::int64_t j = 0; j <= i; ++j)
+        all[static_cast<std::size_t>((s.first + i * s.stride) * rows.width + j)] =
+            bound[static_cast<std::size_t>(i * s.count + j)];
+  }
+  return all;
+}
+
+}  // namespace deltagauge::validate
