@@ -13,7 +13,8 @@ function(deltagauge_common target)
   # No contraction: the CPU half must round where the source says, on every machine.
   target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:${DELTAGAUGE_WARNINGS} -ffp-contract=off>)
   if(DELTAGAUGE_SANITIZE)
-    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${DELTAGAUGE_SANITIZE} -fno-omit-frame-pointer -g>)
+    target_compile_options(
+      ${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${DELTAGAUGE_SANITIZE} -fno-omit-frame-pointer -g>)
     target_link_options(${target} PUBLIC -fsanitize=${DELTAGAUGE_SANITIZE})
   endif()
 endfunction()

@@ -3,7 +3,8 @@ include(CMakePackageConfigHelpers)
 get_property(libraries GLOBAL PROPERTY DELTAGAUGE_LIBRARIES)
 install(TARGETS ${libraries} random123 EXPORT deltagaugeTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(EXPORT deltagaugeTargets NAMESPACE deltagauge:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/deltagauge)
-configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/deltagaugeConfig.cmake.in ${PROJECT_BINARY_DIR}/deltagaugeConfig.cmake
+configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/deltagaugeConfig.cmake.in
+                              ${PROJECT_BINARY_DIR}/deltagaugeConfig.cmake
                               INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/deltagauge)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/deltagaugeConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/deltagaugeConfig.cmake ${PROJECT_BINARY_DIR}/deltagaugeConfigVersion.cmake

@@ -13,13 +13,20 @@ std::uint64_t fill_bits(Fill fill, DType dtype, int number) {
   const auto payload = static_cast<std::uint64_t>(number);
   const bool nan = fill == Fill::nan;
   switch (dtype) {
-    case DType::f64: return nan ? 0x7ff8000000000000ull | payload : std::bit_cast<std::uint64_t>(1e30);
-    case DType::f32: return nan ? 0x7fc00000u | payload : std::bit_cast<std::uint32_t>(1e30f);
-    case DType::bf16: return nan ? 0x7fc0u | (payload & 0x3f) : to_bf16(1e30).bits;
-    case DType::f16: return nan ? 0x7e00u | (payload & 0x1ff) : to_f16(65504).bits;
-    case DType::i32: return nan ? 0x80000000u | payload : 0x7f000000u;
-    case DType::i64: return nan ? 0x8000000000000000ull | payload : 0x7f00000000000000ull;
-    case DType::boolean: return nan ? 0xfe : 0xfd;
+    case DType::f64:
+      return nan ? 0x7ff8000000000000ull | payload : std::bit_cast<std::uint64_t>(1e30);
+    case DType::f32:
+      return nan ? 0x7fc00000u | payload : std::bit_cast<std::uint32_t>(1e30f);
+    case DType::bf16:
+      return nan ? 0x7fc0u | (payload & 0x3f) : to_bf16(1e30).bits;
+    case DType::f16:
+      return nan ? 0x7e00u | (payload & 0x1ff) : to_f16(65504).bits;
+    case DType::i32:
+      return nan ? 0x80000000u | payload : 0x7f000000u;
+    case DType::i64:
+      return nan ? 0x8000000000000000ull | payload : 0x7f00000000000000ull;
+    case DType::boolean:
+      return nan ? 0xfe : 0xfd;
   }
   return 0;
 }

@@ -12,7 +12,7 @@ struct Named {
   DType dtype;
   std::string_view name;
 };
-constexpr Named kNames[] = {{DType::f64, "f64"}, {DType::f32, "f32"}, {DType::bf16, "bf16"}, {DType::f16, "f16"},
+constexpr Named kNames[] = {{DType::f64, "f64"}, {DType::f32, "f32"}, {DType::bf16, "bf16"},   {DType::f16, "f16"},
                             {DType::i32, "i32"}, {DType::i64, "i64"}, {DType::boolean, "bool"}};
 
 // The position of x in the format's grid: consecutive values are one apart, zero is 0, negatives mirror.
@@ -25,12 +25,16 @@ std::int64_t grid_position(Bits bits) {
 
 std::int64_t position(DType dtype, double x) {
   switch (dtype) {
-    case DType::f64: return grid_position<std::uint64_t, std::int64_t>(std::bit_cast<std::uint64_t>(x));
+    case DType::f64:
+      return grid_position<std::uint64_t, std::int64_t>(std::bit_cast<std::uint64_t>(x));
     case DType::f32:
       return grid_position<std::uint32_t, std::int32_t>(std::bit_cast<std::uint32_t>(static_cast<float>(x)));
-    case DType::bf16: return grid_position<std::uint16_t, std::int32_t>(to_bf16(x).bits);
-    case DType::f16: return grid_position<std::uint16_t, std::int32_t>(to_f16(x).bits);
-    default: return static_cast<std::int64_t>(x);
+    case DType::bf16:
+      return grid_position<std::uint16_t, std::int32_t>(to_bf16(x).bits);
+    case DType::f16:
+      return grid_position<std::uint16_t, std::int32_t>(to_f16(x).bits);
+    default:
+      return static_cast<std::int64_t>(x);
   }
 }
 
@@ -50,11 +54,16 @@ DType parse_dtype(std::string_view text) {
 
 double round_to(DType dtype, double x) {
   switch (dtype) {
-    case DType::f64: return x;
-    case DType::f32: return static_cast<float>(x);
-    case DType::bf16: return to_f64(to_bf16(x));
-    case DType::f16: return to_f64(to_f16(x));
-    default: return std::nearbyint(x);
+    case DType::f64:
+      return x;
+    case DType::f32:
+      return static_cast<float>(x);
+    case DType::bf16:
+      return to_f64(to_bf16(x));
+    case DType::f16:
+      return to_f64(to_f16(x));
+    default:
+      return std::nearbyint(x);
   }
 }
 
@@ -68,28 +77,43 @@ std::int64_t ulp_distance(DType dtype, double a, double b) {
 
 double largest_finite(DType dtype) {
   switch (dtype) {
-    case DType::f64: return std::numeric_limits<double>::max();
-    case DType::f32: return std::numeric_limits<float>::max();
-    case DType::bf16: return 0x1.fep127;
-    case DType::f16: return 65504;
-    default: fail("largest_finite: expected a floating dtype, got ", name(dtype));
+    case DType::f64:
+      return std::numeric_limits<double>::max();
+    case DType::f32:
+      return std::numeric_limits<float>::max();
+    case DType::bf16:
+      return 0x1.fep127;
+    case DType::f16:
+      return 65504;
+    default:
+      fail("largest_finite: expected a floating dtype, got ", name(dtype));
   }
 }
 double smallest_normal(DType dtype) {
   switch (dtype) {
-    case DType::f64: return std::numeric_limits<double>::min();
-    case DType::f32: case DType::bf16: return 0x1p-126;
-    case DType::f16: return 0x1p-14;
-    default: fail("smallest_normal: expected a floating dtype, got ", name(dtype));
+    case DType::f64:
+      return std::numeric_limits<double>::min();
+    case DType::f32:
+    case DType::bf16:
+      return 0x1p-126;
+    case DType::f16:
+      return 0x1p-14;
+    default:
+      fail("smallest_normal: expected a floating dtype, got ", name(dtype));
   }
 }
 double smallest_subnormal(DType dtype) {
   switch (dtype) {
-    case DType::f64: return std::numeric_limits<double>::denorm_min();
-    case DType::f32: return 0x1p-149;
-    case DType::bf16: return 0x1p-133;
-    case DType::f16: return 0x1p-24;
-    default: fail("smallest_subnormal: expected a floating dtype, got ", name(dtype));
+    case DType::f64:
+      return std::numeric_limits<double>::denorm_min();
+    case DType::f32:
+      return 0x1p-149;
+    case DType::bf16:
+      return 0x1p-133;
+    case DType::f16:
+      return 0x1p-24;
+    default:
+      fail("smallest_subnormal: expected a floating dtype, got ", name(dtype));
   }
 }
 

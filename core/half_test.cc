@@ -10,11 +10,15 @@
 namespace deltagauge {
 namespace {
 
-template <class Half> Half make(std::uint32_t bits) { return Half{static_cast<std::uint16_t>(bits)}; }
+template <class Half>
+Half make(std::uint32_t bits) {
+  return Half{static_cast<std::uint16_t>(bits)};
+}
 Bf16 convert(double x, Bf16) { return to_bf16(x); }
 F16 convert(double x, F16) { return to_f16(x); }
 
-template <class Half> class EveryPattern : public testing::Test {};
+template <class Half>
+class EveryPattern : public testing::Test {};
 using Formats = testing::Types<Bf16, F16>;
 TYPED_TEST_SUITE(EveryPattern, Formats);
 

@@ -130,15 +130,16 @@ void fill_key(const Problem& p, const Draw& own, const Draw& common, const Row& 
 
 double log_sigmoid(double x) { return -portable::softplus(-x); }
 
-// dt_bias and A as the model families initialise them: A ~ U(0.01, 16), dt ~ log-uniform [1e-3, 0.1], softplus(dt_bias) = dt.
+// dt_bias and A as the model families initialise them: A ~ U(0.01, 16), dt ~ log-uniform [1e-3, 0.1], softplus(dt_bias) =
+// dt.
 double draw_a(const Draw& a, std::int64_t h) { return 0.01 + 15.99 * a.uniform(0, 0, h, 0); }
 double draw_dt_bias(const Draw& b, std::int64_t h, std::int64_t d) {
   const double dt = 1e-3 * portable::exp(b.uniform(0, 0, h, d) * portable::log(100));
   return portable::log(portable::exp(dt) - 1);
 }
 
-constexpr double kEdgeGates[] = {0,     -0.0,  -kInf,  -1e38,  -5.91,  -5.914, -5.92, -11.09, -20,
-                                 -87.3, -88.8, -103.3, -104.0, -316.0, -1e-30, -1e-3};
+constexpr double kEdgeGates[] = {0,   -0.0,  -kInf, -1e38,  -5.91,  -5.914, -5.92,  -11.09,
+                                 -20, -87.3, -88.8, -103.3, -104.0, -316.0, -1e-30, -1e-3};
 
 double draw_gate(const Problem& p, const Draw& draw, const Draw& a, const Draw& b, const Row& r, std::int64_t h) {
   const std::string& kind = p.gate.kind;
@@ -236,7 +237,8 @@ Tensor draw_tensor(const Case& c, const TensorSpec& spec, const std::vector<Row>
     Tensor tensor(spec.dtype, spec.shape);
     const std::int64_t channels = spec.shape.size() > 1 ? spec.shape[1] : 1;
     for (std::int64_t i = 0; i < tensor.numel(); ++i)
-      tensor.store(i, spec.name == "A_log" ? portable::log(draw_a(draw, i)) : draw_dt_bias(draw, i / channels, i % channels));
+      tensor.store(i,
+                   spec.name == "A_log" ? portable::log(draw_a(draw, i)) : draw_dt_bias(draw, i / channels, i % channels));
     return tensor;
   }
   return per_row(p, spec, rows, [&](const Row& r, std::int64_t h, std::vector<double>& out) {
@@ -251,8 +253,8 @@ void apply(const Override& o, const Problem& p, Tensors& inputs) {
   if (it == inputs.end()) get(inputs, o.tensor);  // throws, naming what there is
   Tensor& tensor = it->second;
   if (o.index.size() != tensor.shape().size())
-    fail("override ", o.tensor, ": expected ", tensor.shape().size(), " indices for shape ", to_string(tensor.shape()), ", got ",
-         o.index.size());
+    fail("override ", o.tensor, ": expected ", tensor.shape().size(), " indices for shape ", to_string(tensor.shape()),
+         ", got ", o.index.size());
   int token_dim = -1;
   for (const TensorSpec& spec : op_info(p.op).inputs(p))
     if (spec.name == o.tensor) token_dim = spec.token_dim;
@@ -302,8 +304,8 @@ void refuse_divergence(const Problem& p, const Tensors& inputs, const std::vecto
       if (factor > 1) growth += std::log2(factor);
       if (!(growth > 0)) growth = 0;
       if (growth > 8)
-        fail("inputs: the recurrence diverges at token ", r.token, " of sequence ", r.sequence, ", head ", h, ": beta |k|^2 = ",
-             b * square, " > 2 with decay exp(", gate, "), amplification 2^", growth,
+        fail("inputs: the recurrence diverges at token ", r.token, " of sequence ", r.sequence, ", head ", h,
+             ": beta |k|^2 = ", b * square, " > 2 with decay exp(", gate, "), amplification 2^", growth,
              " so far; pass diverge=on to run it anyway");
     }
   }

@@ -1,6 +1,7 @@
 // Input tensors of a case. Every element is a function of (seed, tensor name, sequence id, token, head, channel) through
 // Philox4x32-10, so a case cut to fewer sequences, tokens, heads or channels keeps the values of what remains (scaled by
-// the same norms where a regime normalises over channels). Uses only + - * / sqrt, so the bits are the same on every machine.
+// the same norms where a regime normalises over channels). Uses only + - * / sqrt, so the bits are the same on every
+// machine.
 #pragma once
 #include <span>
 #include <string_view>

@@ -17,7 +17,8 @@ TEST(PortableMath, IsWithinAFewUlpOfTheLibrary) {
     const double x = i / 10.0;
     EXPECT_LE(ulp_distance(DType::f64, portable::exp(x), std::exp(x)), 8) << x;
     EXPECT_LE(std::fabs(portable::softplus(x) - (std::fmax(x, 0) + std::log1p(std::exp(-std::fabs(x))))),
-              0x1p-50 * portable::softplus(x)) << x;
+              0x1p-50 * portable::softplus(x))
+        << x;
     const double y = std::exp(x);
     EXPECT_LE(std::fabs(portable::log(y) - std::log(y)), 0x1p-50 * std::fmax(1, std::fabs(std::log(y)))) << y;
     const double u = (i + 7000) / 14001.0;
@@ -53,11 +54,12 @@ TEST(Inputs, HaveTheMomentsTheyClaim) {
   double sum = 0, square = 0;
   for (const double x : v) sum += x, square += x * x;
   const double count = static_cast<double>(v.size());
-  EXPECT_LT(std::fabs(sum / count), 5 * 3 / std::sqrt(count));                    // five standard errors
+  EXPECT_LT(std::fabs(sum / count), 5 * 3 / std::sqrt(count));  // five standard errors
   EXPECT_LT(std::fabs(square / count / 9 - 1), 5 * std::sqrt(2 / count));
   double g = 0;
   for (std::int64_t t = 0; t < n; ++t) g += get(in, "g").at({t, 0});
-  EXPECT_LT(std::fabs(g / static_cast<double>(n) + 0.806), 5 * 0.6 / std::sqrt(static_cast<double>(n)));  // mean of logsigmoid(N)
+  EXPECT_LT(std::fabs(g / static_cast<double>(n) + 0.806),
+            5 * 0.6 / std::sqrt(static_cast<double>(n)));  // mean of logsigmoid(N)
 }
 
 TEST(Inputs, GiveKeysTheNamedGeometry) {
@@ -66,7 +68,9 @@ TEST(Inputs, GiveKeysTheNamedGeometry) {
     for (std::int64_t d = 0; d < k.dim(2); ++d) sum += k.at({s, 0, d}) * k.at({t, 0, d});
     return sum;
   };
-  const auto keys = [](const char* regime) { return get(draw(std::string("gdn/fwd/len=400,K=128/f32/keys=") + regime + "/gate=none"), "k"); };
+  const auto keys = [](const char* regime) {
+    return get(draw(std::string("gdn/fwd/len=400,K=128/f32/keys=") + regime + "/gate=none"), "k");
+  };
   const double u = 128 * unit_roundoff(DType::f32);
   EXPECT_LT(std::fabs(dot(keys("iid"), 3, 3) - 1), u);
   EXPECT_LT(std::fabs(dot(keys("repeated"), 3, 8) - 1), u);

@@ -96,15 +96,30 @@ struct RegimeShape {
 };
 constexpr double kAny = std::numeric_limits<double>::infinity();
 constexpr RegimeShape kRegimes[] = {
-    {"keys", "iid", '-', 0, 0},          {"keys", "rho", 'r', 0, 1},          {"keys", "repeated", '-', 0, 0},
-    {"keys", "alternating", '-', 0, 0},  {"keys", "two-interleaved", '-', 0, 0}, {"keys", "onehot", '-', 0, 0},
-    {"gate", "none", '-', 0, 0},         {"gate", "mild", '-', 0, 0},         {"gate", "strong", '-', 0, 0},
-    {"gate", "mixed", '-', 0, 0},        {"gate", "model", '-', 0, 0},        {"gate", "edge", '-', 0, 0},
+    {"keys", "iid", '-', 0, 0},
+    {"keys", "rho", 'r', 0, 1},
+    {"keys", "repeated", '-', 0, 0},
+    {"keys", "alternating", '-', 0, 0},
+    {"keys", "two-interleaved", '-', 0, 0},
+    {"keys", "onehot", '-', 0, 0},
+    {"gate", "none", '-', 0, 0},
+    {"gate", "mild", '-', 0, 0},
+    {"gate", "strong", '-', 0, 0},
+    {"gate", "mixed", '-', 0, 0},
+    {"gate", "model", '-', 0, 0},
+    {"gate", "edge", '-', 0, 0},
     {"gate", "constant", 'r', -kAny, 0},
-    {"beta", "sigmoid", '-', 0, 0},      {"beta", "const", 'r', 0, 2},        {"beta", "tiny", '-', 0, 0},
-    {"beta", "near1", '-', 0, 0},        {"beta", "wide", '-', 0, 0},
-    {"v", "normal", 'r', 0, kAny},       {"h0", "none", '-', 0, 0},           {"h0", "zero", '-', 0, 0},
-    {"h0", "normal", 'r', 0, kAny},      {"data", "random", '-', 0, 0},       {"data", "lattice", '-', 0, 0},
+    {"beta", "sigmoid", '-', 0, 0},
+    {"beta", "const", 'r', 0, 2},
+    {"beta", "tiny", '-', 0, 0},
+    {"beta", "near1", '-', 0, 0},
+    {"beta", "wide", '-', 0, 0},
+    {"v", "normal", 'r', 0, kAny},
+    {"h0", "none", '-', 0, 0},
+    {"h0", "zero", '-', 0, 0},
+    {"h0", "normal", 'r', 0, kAny},
+    {"data", "random", '-', 0, 0},
+    {"data", "lattice", '-', 0, 0},
     {"data", "file", '-', 0, 0},
 };
 
@@ -135,16 +150,21 @@ std::string one_of(std::string_view what, std::string_view text, std::string_vie
 }
 
 constexpr std::int64_t kMaxHeads = 1 << 20, kMaxHeadSize = 1 << 16;
-#define SIZE(field) [](const Case& c) { return std::to_string(c.problem.field); }, \
-    [](Case& c, std::string_view t) { c.problem.field = integer(#field, t, 1, kMaxHeads); }
-#define DTYPE(field) [](const Case& c) { return std::string(name(c.problem.field)); }, \
-    [](Case& c, std::string_view t) { c.problem.field = parse_dtype(t); }
-#define CHOICE(field, names, what) [](const Case& c) { return std::string(names[static_cast<int>(c.problem.field)]); }, \
-    [](Case& c, std::string_view t) { c.problem.field = choose<decltype(c.problem.field)>(what, t, names); }
-#define REAL(field, what) [](const Case& c) { return number_text(c.problem.field); }, \
-    [](Case& c, std::string_view t) { c.problem.field = number(what, t); }
-#define REGIME(field) [](const Case& c) { return to_string(c.problem.field); }, \
-    [](Case& c, std::string_view t) { c.problem.field = parse_regime(#field, t); }
+#define SIZE(field)                                              \
+  [](const Case& c) { return std::to_string(c.problem.field); }, \
+      [](Case& c, std::string_view t) { c.problem.field = integer(#field, t, 1, kMaxHeads); }
+#define DTYPE(field)                                                \
+  [](const Case& c) { return std::string(name(c.problem.field)); }, \
+      [](Case& c, std::string_view t) { c.problem.field = parse_dtype(t); }
+#define CHOICE(field, names, what)                                                     \
+  [](const Case& c) { return std::string(names[static_cast<int>(c.problem.field)]); }, \
+      [](Case& c, std::string_view t) { c.problem.field = choose<decltype(c.problem.field)>(what, t, names); }
+#define REAL(field, what)                                     \
+  [](const Case& c) { return number_text(c.problem.field); }, \
+      [](Case& c, std::string_view t) { c.problem.field = number(what, t); }
+#define REGIME(field)                                       \
+  [](const Case& c) { return to_string(c.problem.field); }, \
+      [](Case& c, std::string_view t) { c.problem.field = parse_regime(#field, t); }
 
 // The order here is the order in an id.
 constexpr Axis kAxes[] = {
@@ -178,14 +198,14 @@ constexpr Axis kAxes[] = {
     {"scale", "X", "scale of q; 0: K^-1/2", "gdn", REAL(scale, "scale")},
     {"l2norm", "on off", "normalise q and k inside the call", "gdn", CHOICE(l2norm, kSwitch, "l2norm")},
     {"final", "on off", "ask for the final state", "gdn", CHOICE(final_state, kSwitch, "final")},
-    {"transform", "softplus bounded", "kind of gate transform", "gate",
-     [](const Case& c) { return c.problem.transform; },
+    {"transform", "softplus bounded", "kind of gate transform", "gate", [](const Case& c) { return c.problem.transform; },
      [](Case& c, std::string_view t) { c.problem.transform = one_of("transform", t, "softplus", "bounded"); }},
     {"per", "head channel", "gate per value head or per key channel", "gate", [](const Case& c) { return c.problem.per; },
      [](Case& c, std::string_view t) { c.problem.per = one_of("per", t, "head", "channel"); }},
     {"lb", "X <= 0", "lower bound of the bounded transform", "gate", REAL(lower_bound, "lb")},
     {"a_log", "on off", "off: A_log is absent, a = 1", "gate", CHOICE(a_log, kSwitch, "a_log")},
-    {"diverge", "on off", "on: allow inputs whose recurrence grows without bound", "gdn", CHOICE(diverge, kSwitch, "diverge")},
+    {"diverge", "on off", "on: allow inputs whose recurrence grows without bound", "gdn",
+     CHOICE(diverge, kSwitch, "diverge")},
     {"seed", "0..", "seed of the inputs", "*", [](const Case& c) { return std::to_string(c.seed); },
      [](Case& c, std::string_view t) {
        c.seed = static_cast<std::uint64_t>(integer("seed", t, 0, std::numeric_limits<std::int64_t>::max()));
@@ -288,7 +308,8 @@ Case parse_id(std::string_view id) {
   c.problem.direction = choose<Direction>("case id: direction", parts[1], kDirection);
   std::vector<std::string_view> seen;
   const auto set = [&](std::string_view axis, std::string_view text) {
-    if (std::find(seen.begin(), seen.end(), axis) != seen.end()) fail("case id: axis '", axis, "' stands twice in '", id, "'");
+    if (std::find(seen.begin(), seen.end(), axis) != seen.end())
+      fail("case id: axis '", axis, "' stands twice in '", id, "'");
     seen.push_back(axis);
     set_axis(c, axis, text);
   };
@@ -325,7 +346,8 @@ void check(const Problem& p) {
   need(p.tokens() <= kMaxTokens, "len: expected at most ", kMaxTokens, " tokens, got ", p.tokens());
   need(p.ids.empty() || p.ids.size() == p.lengths.size(), "ids: expected one per sequence (", p.lengths.size(), "), got ",
        p.ids.size());
-  need(p.capacity == 0 || p.capacity >= p.tokens(), "cap: expected at least the ", p.tokens(), " tokens of len, got ", p.capacity);
+  need(p.capacity == 0 || p.capacity >= p.tokens(), "cap: expected at least the ", p.tokens(), " tokens of len, got ",
+       p.capacity);
   need(p.K <= kMaxHeadSize && p.V <= kMaxHeadSize, "K, V: expected at most ", kMaxHeadSize, ", got ", p.K, ", ", p.V);
   need(p.op != "gdn" || p.HV % p.HK == 0, "HV: expected a multiple of HK = ", p.HK, ", got ", p.HV);
   for (const auto& [axis, dtype] : {std::pair{"io", p.io}, {"gdtype", p.gate_dtype}, {"bdtype", p.beta_dtype}})
@@ -347,7 +369,8 @@ void check(const Problem& p) {
     int exponent = 0;
     need(std::frexp(p.q_scale(), &exponent) == 0.5, "data=lattice: expected a scale that is a power of two (scale=1), got ",
          p.q_scale());
-    need(p.gate.kind == "none" || p.gate.kind == "edge", "data=lattice: expected gate none or edge, got ", to_string(p.gate));
+    need(p.gate.kind == "none" || p.gate.kind == "edge", "data=lattice: expected gate none or edge, got ",
+         to_string(p.gate));
     need(p.l2norm == Switch::off, "data=lattice: expected l2norm=off, got on");
   }
 }

@@ -33,30 +33,30 @@ struct Problem {
   std::vector<std::int64_t> ids;          // names of the sequences for the input generator; empty: 0, 1, 2, ...
   std::int64_t capacity = 0;              // T, physical token rows; 0: exactly the sum of lengths
   std::int64_t HK = 1, HV = 1, K = 64, V = 64;
-  DType io = DType::bf16;       // q k v o (x y of l2norm, raw gate of gate)
-  DType state = DType::f32;     // initial_state and final_state storage
+  DType io = DType::bf16;    // q k v o (x y of l2norm, raw gate of gate)
+  DType state = DType::f32;  // initial_state and final_state storage
   DType gate_dtype = DType::f32;
   DType beta_dtype = DType::f32;
   Layout layout = Layout::packed;
   MathMode math = MathMode::precise;
-  std::int64_t chunk = 64;      // the chunk whose taps (Ainv, S, ...) are compared; does not change o or final_state
-  double scale = 0;             // of q; 0: K^-1/2
-  Switch l2norm = Switch::off;  // on: q and k come raw and the kernel normalises them
-  Switch final_state = Switch::on;  // whether the final state is asked for
+  std::int64_t chunk = 64;             // the chunk whose taps (Ainv, S, ...) are compared; does not change o or final_state
+  double scale = 0;                    // of q; 0: K^-1/2
+  Switch l2norm = Switch::off;         // on: q and k come raw and the kernel normalises them
+  Switch final_state = Switch::on;     // whether the final state is asked for
   std::string transform = "softplus";  // gate op: softplus | bounded
   std::string per = "head";            // gate op: head | channel
   double lower_bound = -5;             // gate op, bounded: finite, <= 0
   Switch a_log = Switch::on;           // gate op: off means A_log is absent (a = 1)
   // Distributions of the inputs, see inputs.h.
   Regime keys{"iid"}, gate{"mild"}, beta{"sigmoid"}, v{"normal", 1, true}, h0{"none"}, data{"random"};
-  double kscale = 1;              // norm of the keys before rounding
-  Switch diverge = Switch::off;   // on: allow inputs whose recurrence grows without bound
+  double kscale = 1;             // norm of the keys before rounding
+  Switch diverge = Switch::off;  // on: allow inputs whose recurrence grows without bound
 
   std::int64_t sequences() const { return static_cast<std::int64_t>(lengths.size()); }
-  std::int64_t tokens() const;    // sum of lengths: the active end
+  std::int64_t tokens() const;                                          // sum of lengths: the active end
   std::int64_t rows() const { return capacity ? capacity : tokens(); }  // T
-  double q_scale() const;         // scale, with its default filled in
-  std::vector<std::int64_t> offsets() const;  // [N + 1], starts at 0
+  double q_scale() const;                                               // scale, with its default filled in
+  std::vector<std::int64_t> offsets() const;                            // [N + 1], starts at 0
   friend bool operator==(const Problem&, const Problem&) = default;
 };
 
@@ -75,9 +75,9 @@ struct Case {
   friend bool operator==(const Case&, const Case&) = default;
 };
 
-std::string to_id(const Case& c);             // canonical text; axes at their default are left out, but for the common ones
-Case parse_id(std::string_view id);           // throws Error: unknown op, axis, bad value, with expected and got
-void check(const Problem& problem);           // throws Error when the parts do not fit together (HV not a multiple of HK, ...)
+std::string to_id(const Case& c);    // canonical text; axes at their default are left out, but for the common ones
+Case parse_id(std::string_view id);  // throws Error: unknown op, axis, bad value, with expected and got
+void check(const Problem& problem);  // throws Error when the parts do not fit together (HV not a multiple of HK, ...)
 
 // One axis of a Problem, by the name used in ids, configs and --set.
 struct Axis {

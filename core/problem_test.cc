@@ -11,9 +11,11 @@ namespace {
 TEST(CaseId, IsExactBothWays) {
   for (const char* id : {
            "gdn/fwd/len=63+65+1,HK=16,HV=32,K=128,V=128/bf16/gate=strong/keys=iid/precise/seed=41",
-           "gdn/fwd/len=4096x8,HK=1,HV=1,K=64,V=64/f16/gate=constant=-5.914/keys=rho=0.9/fast/beta=const=0.835/h0=normal=100/seed=0",
+           "gdn/fwd/len=4096x8,HK=1,HV=1,K=64,V=64/f16/gate=constant=-5.914/keys=rho=0.9/fast/beta=const=0.835/"
+           "h0=normal=100/seed=0",
            "gdn/fwd/len=0+5,HK=2,HV=4,K=96,V=192,cap=70,ids=3+1/f32/gate=none/keys=iid/precise/data=lattice/scale=1/seed=7",
-           "gdn/fwd/len=40,HK=1,HV=1,K=64,V=64/bf16/gate=mild/keys=iid/precise/l2norm=on/final=off/g[7,*]=-89/k[0:3,0,5]=1/seed=1",
+           "gdn/fwd/len=40,HK=1,HV=1,K=64,V=64/bf16/gate=mild/keys=iid/precise/l2norm=on/final=off/g[7,*]=-89/k[0:3,0,5]=1/"
+           "seed=1",
            "l2norm/fwd/len=5,HK=3,K=60/f16/precise/seed=2",
            "gate/fwd/len=9,HV=4,K=64/bf16/fast/transform=bounded/per=channel/lb=-4/a_log=off/seed=3",
        }) {
@@ -51,9 +53,10 @@ TEST(CaseId, RefusesInWords) {
   EXPECT_EQ(message("gdn/fwd/len=1/f64"), "io: expected f32, bf16 or f16, got f64");
   EXPECT_EQ(message("gdn/fwd/len=1/g[1]=x"), "override g[1]=x: expected a number, got 'x'");
   EXPECT_EQ(message("gdn/bwd/len=1"), "direction: expected fwd, got bwd (op gdn has no backward)");
-  for (const char* id : {"", "gdn", "gdn/fwd/", "gdn/fwd/len=", "gdn/fwd/len=1x", "gdn/fwd/len=1/colour=red", "gdn/fwd/len=1+2/layout=dense",
-                         "gdn/fwd/len=1/seed=1/seed=2", "gdn/fwd/len=10,cap=5", "l2norm/fwd/len=1,HV=4", "gdn/fwd/len=1/data=lattice",
-                         "gdn/fwd/len=1x99999999", "gdn/fwd/len=1/scale=nan", "gdn/fwd/len=1/[1]=2"})
+  for (const char* id :
+       {"", "gdn", "gdn/fwd/", "gdn/fwd/len=", "gdn/fwd/len=1x", "gdn/fwd/len=1/colour=red", "gdn/fwd/len=1+2/layout=dense",
+        "gdn/fwd/len=1/seed=1/seed=2", "gdn/fwd/len=10,cap=5", "l2norm/fwd/len=1,HV=4", "gdn/fwd/len=1/data=lattice",
+        "gdn/fwd/len=1x99999999", "gdn/fwd/len=1/scale=nan", "gdn/fwd/len=1/[1]=2"})
     EXPECT_NE(message(id), "accepted") << id;
 }
 
@@ -65,7 +68,8 @@ TEST(OpInfo, CountsTheArithmeticAndTrafficOfTheRooflineTable) {
 }
 
 TEST(OpInfo, CountsOnlyActiveRows) {
-  const Problem full = parse_id("l2norm/fwd/len=10,HK=2,K=64").problem, part = parse_id("l2norm/fwd/len=10,HK=2,K=64,cap=99").problem;
+  const Problem full = parse_id("l2norm/fwd/len=10,HK=2,K=64").problem,
+                part = parse_id("l2norm/fwd/len=10,HK=2,K=64,cap=99").problem;
   EXPECT_EQ(op_info("l2norm").bytes(full), op_info("l2norm").bytes(part));
 }
 

@@ -23,7 +23,9 @@ struct Node {
   bool has(const std::string& key) const { return value.contains(key); }
 
   template <class... Parts>
-  [[noreturn]] void refuse(const Parts&... parts) const { fail(path, ": ", parts...); }
+  [[noreturn]] void refuse(const Parts&... parts) const {
+    fail(path, ": ", parts...);
+  }
 
   void expect_keys(std::initializer_list<std::string_view> known) const {
     if (!value.is_object()) refuse("expected an object, got ", value.type_name());

@@ -21,7 +21,8 @@ TEST(Sweep, ExpandsAGridInOrder) {
   const Sweep sweep = parse_sweep(R"({"schema": "deltagauge.sweep/1", "op": "gdn", "checks": ["accuracy", "guard"],
     "defaults": {"K": 128, "V": 128}, "grid": [{"name": "g", "axes": {"io": ["bf16", "f16"], "len": ["5", "6+7"]}}],
     "cases": ["gdn/fwd/len=3", {"id": "gdn/fwd/len=4", "name": "C1", "checks": ["causal"], "expect": "refused",
-    "ceilings": [{"tensor": "o", "metric": "rel_l2", "value": 0.004, "from": "someone"}]}]})", "x.json");
+    "ceilings": [{"tensor": "o", "metric": "rel_l2", "value": 0.004, "from": "someone"}]}]})",
+                                  "x.json");
   ASSERT_EQ(sweep.cases.size(), 6u);
   EXPECT_EQ(to_id(sweep.cases[1].test), "gdn/fwd/len=6+7,HK=1,HV=1,K=128,V=128/bf16/gate=mild/keys=iid/precise/seed=0");
   EXPECT_EQ(sweep.cases[2].test.problem.io, DType::f16);
@@ -39,18 +40,20 @@ TEST(Sweep, NamesTheJsonPathOfWhatIsWrong) {
             "x.json: $.cases[0].expect: expected pass or refused, got 'fail'");
   EXPECT_EQ(refusal(R"({"schema": "deltagauge.sweep/1", "cases": ["gdn/fwd/len=1", "gdn/fwd"]})"),
             "x.json: $.cases[1]: case id: expected op/direction/len=...,..., got 'gdn/fwd'");
-  for (const char* json : {"", "[]", "{}", "{", R"({"schema": "deltagauge.sweep/1"})", R"({"schema": "deltagauge.sweep/2", "cases": []})",
-                           R"({"schema": "deltagauge.sweep/1", "op": "nosuch", "cases": ["gdn/fwd/len=1"]})",
-                           R"({"schema": "deltagauge.sweep/1", "defaults": {"x": 1}, "cases": ["gdn/fwd/len=1"]})",
-                           R"({"schema": "deltagauge.sweep/1", "grid": [{"axes": {"len": []}}]})",
-                           R"({"schema": "deltagauge.sweep/1", "grid": 3})",
-                           R"({"schema": "deltagauge.sweep/1", "checks": [], "cases": ["gdn/fwd/len=1"]})",
-                           R"({"schema": "deltagauge.sweep/1", "grid": [{"axes": {"HK": 2, "HV": 3}}]})"})
+  for (const char* json :
+       {"", "[]", "{}", "{", R"({"schema": "deltagauge.sweep/1"})", R"({"schema": "deltagauge.sweep/2", "cases": []})",
+        R"({"schema": "deltagauge.sweep/1", "op": "nosuch", "cases": ["gdn/fwd/len=1"]})",
+        R"({"schema": "deltagauge.sweep/1", "defaults": {"x": 1}, "cases": ["gdn/fwd/len=1"]})",
+        R"({"schema": "deltagauge.sweep/1", "grid": [{"axes": {"len": []}}]})",
+        R"({"schema": "deltagauge.sweep/1", "grid": 3})",
+        R"({"schema": "deltagauge.sweep/1", "checks": [], "cases": ["gdn/fwd/len=1"]})",
+        R"({"schema": "deltagauge.sweep/1", "grid": [{"axes": {"HK": 2, "HV": 3}}]})"})
     EXPECT_NE(refusal(json), "accepted") << json;
 }
 
 TEST(Sweep, OverridesAnAxisAndDropsWhatBecomesTheSame) {
-  Sweep sweep = parse_sweep(R"({"schema": "deltagauge.sweep/1", "grid": [{"axes": {"io": ["bf16", "f16"], "seed": [1, 2]}}]})", "x");
+  Sweep sweep =
+      parse_sweep(R"({"schema": "deltagauge.sweep/1", "grid": [{"axes": {"io": ["bf16", "f16"], "seed": [1, 2]}}]})", "x");
   override_axis(sweep, "io", "f32");
   ASSERT_EQ(sweep.cases.size(), 2u);
   EXPECT_THROW(override_axis(sweep, "io", "f8"), Error);

@@ -8,21 +8,47 @@
 namespace deltagauge {
 namespace {
 
-template <class T> T read(const std::byte* at) {
+template <class T>
+T read(const std::byte* at) {
   T value;
   std::memcpy(&value, at, sizeof value);
   return value;
 }
-template <class T> void write(std::byte* at, T value) { std::memcpy(at, &value, sizeof value); }
+template <class T>
+void write(std::byte* at, T value) {
+  std::memcpy(at, &value, sizeof value);
+}
 
-template <class T> constexpr DType dtype_of();
-template <> constexpr DType dtype_of<double>() { return DType::f64; }
-template <> constexpr DType dtype_of<float>() { return DType::f32; }
-template <> constexpr DType dtype_of<Bf16>() { return DType::bf16; }
-template <> constexpr DType dtype_of<F16>() { return DType::f16; }
-template <> constexpr DType dtype_of<std::int32_t>() { return DType::i32; }
-template <> constexpr DType dtype_of<std::int64_t>() { return DType::i64; }
-template <> constexpr DType dtype_of<std::uint8_t>() { return DType::boolean; }
+template <class T>
+constexpr DType dtype_of();
+template <>
+constexpr DType dtype_of<double>() {
+  return DType::f64;
+}
+template <>
+constexpr DType dtype_of<float>() {
+  return DType::f32;
+}
+template <>
+constexpr DType dtype_of<Bf16>() {
+  return DType::bf16;
+}
+template <>
+constexpr DType dtype_of<F16>() {
+  return DType::f16;
+}
+template <>
+constexpr DType dtype_of<std::int32_t>() {
+  return DType::i32;
+}
+template <>
+constexpr DType dtype_of<std::int64_t>() {
+  return DType::i64;
+}
+template <>
+constexpr DType dtype_of<std::uint8_t>() {
+  return DType::boolean;
+}
 
 // Calls visit(storage offset) for every element in logical order.
 template <class Visit>
@@ -98,13 +124,20 @@ bool Tensor::contiguous() const { return strides_ == contiguous_strides(shape_) 
 double Tensor::load(std::int64_t offset) const {
   const std::byte* at = bytes_.data() + static_cast<std::size_t>(offset) * size_of(dtype_);
   switch (dtype_) {
-    case DType::f64: return read<double>(at);
-    case DType::f32: return read<float>(at);
-    case DType::bf16: return deltagauge::to_f64(read<Bf16>(at));
-    case DType::f16: return deltagauge::to_f64(read<F16>(at));
-    case DType::i32: return read<std::int32_t>(at);
-    case DType::i64: return static_cast<double>(read<std::int64_t>(at));
-    case DType::boolean: return read<std::uint8_t>(at);
+    case DType::f64:
+      return read<double>(at);
+    case DType::f32:
+      return read<float>(at);
+    case DType::bf16:
+      return deltagauge::to_f64(read<Bf16>(at));
+    case DType::f16:
+      return deltagauge::to_f64(read<F16>(at));
+    case DType::i32:
+      return read<std::int32_t>(at);
+    case DType::i64:
+      return static_cast<double>(read<std::int64_t>(at));
+    case DType::boolean:
+      return read<std::uint8_t>(at);
   }
   return 0;
 }
@@ -112,13 +145,20 @@ double Tensor::load(std::int64_t offset) const {
 void Tensor::store(std::int64_t offset, double value) {
   std::byte* at = bytes_.data() + static_cast<std::size_t>(offset) * size_of(dtype_);
   switch (dtype_) {
-    case DType::f64: return write(at, value);
-    case DType::f32: return write(at, static_cast<float>(value));
-    case DType::bf16: return write(at, to_bf16(value));
-    case DType::f16: return write(at, to_f16(value));
-    case DType::i32: return write(at, static_cast<std::int32_t>(value));
-    case DType::i64: return write(at, static_cast<std::int64_t>(value));
-    case DType::boolean: return write(at, static_cast<std::uint8_t>(value != 0));
+    case DType::f64:
+      return write(at, value);
+    case DType::f32:
+      return write(at, static_cast<float>(value));
+    case DType::bf16:
+      return write(at, to_bf16(value));
+    case DType::f16:
+      return write(at, to_f16(value));
+    case DType::i32:
+      return write(at, static_cast<std::int32_t>(value));
+    case DType::i64:
+      return write(at, static_cast<std::int64_t>(value));
+    case DType::boolean:
+      return write(at, static_cast<std::uint8_t>(value != 0));
   }
 }
 
@@ -134,15 +174,17 @@ std::int64_t Tensor::offset_of(std::span<const std::int64_t> index) const {
   return offset;
 }
 
-template <class T> std::span<T> Tensor::as() {
+template <class T>
+std::span<T> Tensor::as() {
   if (dtype_of<T>() != dtype_) fail("tensor: stored as ", name(dtype_), ", asked for as ", name(dtype_of<T>()));
   return {reinterpret_cast<T*>(bytes_.data()), bytes_.size() / sizeof(T)};
 }
-template <class T> std::span<const T> Tensor::as() const { 
+template <class T>
+std::span<const T> Tensor::as() const {
   const auto span = const_cast<Tensor*>(this)->as<T>();
   return {span.data(), span.size()};
 }
-#define DELTAGAUGE_AS(T) \
+#define DELTAGAUGE_AS(T)                 \
   template std::span<T> Tensor::as<T>(); \
   template std::span<const T> Tensor::as<T>() const;
 DELTAGAUGE_AS(double)
@@ -187,7 +229,8 @@ Tensor rows(const Tensor& tensor, std::int64_t first, std::int64_t count) {
   Tensor packed;
   if (!tensor.contiguous()) source = &(packed = cast(tensor, tensor.dtype()));
   const std::size_t row = tensor.dim(0) ? static_cast<std::size_t>(tensor.numel() / tensor.dim(0)) * size : 0;
-  if (row && count) std::memcpy(out.data(), source->data() + static_cast<std::size_t>(first) * row, static_cast<std::size_t>(count) * row);
+  if (row && count)
+    std::memcpy(out.data(), source->data() + static_cast<std::size_t>(first) * row, static_cast<std::size_t>(count) * row);
   return out;
 }
 

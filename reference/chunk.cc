@@ -14,13 +14,14 @@
 namespace deltagauge::reference {
 namespace {
 
-// An operand as stored: value, or hi in value and the rest in lo when the tensor core takes the two apart.
+// An operand as stored: value, or hi in value and the rest in lo when the tensor core takes the two apart. up: powers of
+// two, one a row (of the transposed: a column), that undo the scaling it was stored under; empty when there is none.
 template <class Real>
 struct Stored {
   Matrix<Real> value, lo;
   DType format;
-  bool scaled = false;
-  Stored transposed() const { return {value.transpose(), lo.transpose(), format, scaled}; }
+  Vector<Real> up{};
+  Stored transposed() const { return {value.transpose(), lo.transpose(), format, up}; }
   Matrix<Real> sum() const { return lo.size() ? Matrix<Real>(value + lo) : value; }
 };
 
@@ -224,16 +225,21 @@ class ChunkForm {
       return l > 0 && std::isfinite(l) ? std::ldexp(Real(1), std::clamp(std::ilogb(l) - 13, -126, 126)) : Real(1);
     });
     Stored<Real> stored = store(name, kind, up.cwiseInverse().asDiagonal() * x, ranges);
-    stored.value = up.asDiagonal() * stored.value;
-    if (stored.lo.size()) stored.lo = up.asDiagonal() * stored.lo;
-    stored.scaled = true;
+    stored.up = up;
     return stored;
   }
+  // c += a b. Where an operand is stored scaled, c is brought to the same scale and back, as the kernel does.
   void add_product(const Stored<Real>& a, const Stored<Real>& b, Matrix<Real>& c) const {
+    if (a.up.size()) c = a.up.cwiseInverse().asDiagonal() * c;
+    if (b.up.size()) c = c * b.up.cwiseInverse().asDiagonal();
+    add_stored(a, b, c);
+    if (a.up.size()) c = a.up.asDiagonal() * c;
+    if (b.up.size()) c = c * b.up.asDiagonal();
+  }
+  void add_stored(const Stored<Real>& a, const Stored<Real>& b, Matrix<Real>& c) const {
     if constexpr (std::is_same_v<Real, float>) {
       if (staging_.accumulate == Accumulate::tensor_core) {
-        // Scaled rows have no subnormals to speak of: with the exponents of bf16 the model acts as on the scaled values.
-        const MmaModel& model = a.scaled || b.scaled ? kHopperBf16 : model_for(a.format, b.format);
+        const MmaModel& model = model_for(a.format, b.format);
         const auto add = [&](const Matrix<float>& x, const Matrix<float>& y) {
           if (x.size() && y.size()) mma_matmul(model, x.rows(), y.cols(), x.cols(), x.data(), y.data(), c.data());
         };

@@ -79,10 +79,11 @@ TEST(L2norm, eps_is_added_to_the_sum_and_zero_rows_stay_zero) {
   Tensors inputs = make_inputs(c);
   for (std::int64_t i = 0; i < 3 * 128; ++i) inputs["x"].store(i, i < 128 ? 1e-3 : i < 256 ? 0 : 2);
   const Tensor y = get(l2norm(c.problem, inputs), "y");
-  const double x = static_cast<float>(1e-3), gamma = (128 + 4) * 0x1p-24;
-  EXPECT_LE(std::fabs(y.load(0) - x / std::sqrt(128 * x * x + 1e-6)), gamma * 0.1);  // 0.088045; on the mean: 0.0625
+  constexpr double kEps = 1e-6, kGamma = (128 + 4) * 0x1p-24;
+  const double x = static_cast<float>(1e-3), small = x / std::sqrt(128 * x * x + kEps), unit = 1 / std::sqrt(128);
+  EXPECT_LE(std::fabs(y.load(0) - small), kGamma * small);  // 0.088045; with the eps on the mean: 0.0625
   EXPECT_EQ(y.load(128), 0);
-  EXPECT_LE(std::fabs(y.load(256) - 1 / std::sqrt(128)), gamma * 0.1);
+  EXPECT_LE(std::fabs(y.load(256) - unit), kGamma * unit);
 }
 
 }  // namespace

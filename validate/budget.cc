@@ -33,6 +33,11 @@ void scaled_max(std::vector<double>& error, const std::vector<double>& norm) {
     if (norm[i] > 0 || error[i] > 0) error[i] = std::max(error[i], worst * size(i));
 }
 
+// An infinity that the right value rounds to, too, is no error.
+double error_of(DType stored, double emulated, double right) {
+  return !std::isfinite(emulated) && round_to(stored, right) == emulated ? 0 : emulated - right;
+}
+
 // Unit roundoff of an operand kept in that store.
 double unit_of(reference::Store store, DType io) {
   using reference::Store;
@@ -91,7 +96,7 @@ Budget make_budget(const Problem& problem, std::string_view tensor, const Rows& 
     std::vector<double> column(count);
     for (std::int64_t j = 0; j < rows.width; ++j) {
       for (std::size_t i = 0; i < count; ++i) {
-        const double e = emu[at(i, j)] - right[at(i, j)];
+        const double e = error_of(stored, emu[at(i, j)], right[at(i, j)]);
         error[i] += e * e;
         column[i] = std::isfinite(e) ? std::abs(e) : 0;
       }

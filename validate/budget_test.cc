@@ -104,6 +104,13 @@ TEST(Budget, EarnsNothingFromAnEmulatorThatOverflows) {
   for (const double row : f.budget().row) EXPECT_DOUBLE_EQ(row, 0x1p-8);
 }
 
+TEST(Budget, CountsNoErrorWhereTheRightValueIsBeyondTheFormatToo) {
+  Fixture f;
+  f.gold.set({6, 0}, 88388), f.emulated.set({6, 0}, std::numeric_limits<double>::infinity());
+  f.emulated.set({6, 1}, 1.25);
+  EXPECT_GE(f.budget(DType::f16).row[4], 0.25);  // the row still lends what it lost elsewhere
+}
+
 TEST(Budget, EarnsNothingFromAnUnstableSolver) {
   for (const auto& [declared, used] : {std::pair{reference::Solver::doubling16_f16, reference::Solver::fs32},
                                        {reference::Solver::doubling16_bf16, reference::Solver::fs32},

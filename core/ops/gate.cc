@@ -6,9 +6,7 @@
 namespace deltagauge {
 namespace {
 
-Shape gate_shape(const Problem& p) {
-  return p.per == "channel" ? Shape{p.rows(), p.HV, p.K} : Shape{p.rows(), p.HV};
-}
+Shape gate_shape(const Problem& p) { return p.per == "channel" ? Shape{p.rows(), p.HV, p.K} : Shape{p.rows(), p.HV}; }
 
 std::vector<TensorSpec> inputs(const Problem& p) {
   std::vector<TensorSpec> specs{{"raw_gate", p.io, gate_shape(p), 0}};

@@ -33,6 +33,7 @@ double bytes(const Problem& p) { return touched_bytes(p, inputs(p)) + touched_by
 
 }  // namespace
 
-const OpInfo kOpGdn{"gdn", "gated delta rule: scalar decay per value head, delta write, read", inputs, outputs, flops, bytes};
+const OpInfo kOpGdn{"gdn", "gated delta rule: scalar decay per value head, delta write, read", inputs, outputs, flops,
+                    bytes};
 
 }  // namespace deltagauge

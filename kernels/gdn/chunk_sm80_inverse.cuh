@@ -42,7 +42,7 @@ struct Decays {
                  l = *reinterpret_cast<const float2*>(&gates.lo[column]);
 #pragma unroll
     for (int e = 0; e < 4; ++e)
-      decay[e] = ptx::ex2_ftz((hi[e / 2] - (e % 2 ? h.y : h.x)) + (lo[e / 2] - (e % 2 ? l.y : l.x)));
+      decay[e] = ptx::ex2((hi[e / 2] - (e % 2 ? h.y : h.x)) + (lo[e / 2] - (e % 2 ? l.y : l.x)));
   }
 };
 

@@ -16,7 +16,7 @@ template <class Io, class Math>
 void launch_recurrent_as(const Args& args, cudaStream_t stream);
 
 void launch_chunk_sm80(const Args& args, cudaStream_t stream);
-void launch_chunk_sm80_split(const Args& args, cudaStream_t stream);  // the state as hi + lo too
+void launch_chunk_sm80_split(const Args& args, cudaStream_t stream);  // operands as hi + lo
 std::size_t chunk_sm80_workspace(const Args& args);                   // bytes; depends on sizes and dtypes only
 
 }  // namespace deltagauge::kernels::gdn

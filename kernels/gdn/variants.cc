@@ -34,7 +34,7 @@ constexpr Variant kVariants[] = {
      .taps = true},
     {.name = "chunk_sm80_split",
      .staging = "chunk_sm80.split",
-     .summary = "as chunk_sm80, the state as hi + lo: twice its products, a smaller error",
+     .summary = "as chunk_sm80, every operand but q and k as hi + lo: a smaller error, more time",
      .io = "bf16 f16",
      .head_sizes = "K = V, 64 or 128",
      .fits = fits_chunk,
