@@ -109,7 +109,9 @@ TEST_P(FloorIn, TheInverseBoundHoldsForTheExactInverse) {
         const std::int64_t at = (s.first + i * s.stride) * rows.width + j;
         const double limit = bound[static_cast<std::size_t>(at)], value = std::abs(Ainv.load(at));
         EXPECT_LE(value, limit * (1 + gamma) + gamma) << at;
-        if (j == i - 1 && GetParam().reached) EXPECT_GE(value * (1 + gamma) + gamma, limit) << at;
+        if (j == i - 1 && GetParam().reached) {
+          EXPECT_GE(value * (1 + gamma) + gamma, limit) << at;
+        }
       }
 }
 INSTANTIATE_TEST_SUITE_P(All, FloorIn,

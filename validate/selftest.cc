@@ -127,7 +127,10 @@ void judge_memory(Context& context, std::string_view filter, Judged& judged) {
   }
   for (const MemoryFault& fault : memory_faults()) {
     if (!glob_match(filter, fault.name) || !fault.shows(context.problem())) continue;
-    judged.add(fault.name, true, find_check(fault.check).run(context, right_backend(&fault)), fault.check, {});
+    const PlantedBackend backend = right_backend(&fault);
+    std::vector<std::string> by;  // peers' tolerances look at one answer only
+    if (fault.check == "accuracy") by = rejecting_peers(context, outputs_of(backend, context.problem(), context.inputs()));
+    judged.add(fault.name, true, find_check(fault.check).run(context, backend), fault.check, std::move(by));
   }
 }
 
