@@ -131,18 +131,20 @@ __device__ void write_state(float (&S)[Shape::D / 8][4], const Rows64& u, float 
 #pragma unroll
   for (int e = 0; e < kD / 2; ++e) S[e / 4][e % 4] *= decay * scale.down[e % 4 / 2];
   const std::uint32_t columns = k + Tile<kD>::row_major(lane);
+  // Every hi before any lo: with subnormal f16 keys the tensor core aligns by the exponent field, on a grid coarser than
+  // the lo sum, which the next hi would cut off (numerics.md, "The tensor core").
 #pragma unroll
-  for (int j = 0; j < kBlocks; ++j) {
-    std::uint32_t hi[4], lo[4];
-    Warp<Io>::to_operand(u[2 * j], u[2 * j + 1], scale.down, hi, lo);
+  for (int part = 0; part < (Shape::split ? 2 : 1); ++part) {
 #pragma unroll
-    for (int c = 0; c < kD / 16; ++c) {
-      std::uint32_t b[4];
-      ptx::ldmatrix_x4_trans(b, Tile<kD>::at(columns, 16 * j, 16 * c));
+    for (int j = 0; j < kBlocks; ++j) {
+      std::uint32_t halves[2][4];
+      Warp<Io>::to_operand(u[2 * j], u[2 * j + 1], scale.down, halves[0], halves[1]);
 #pragma unroll
-      for (int n = 0; n < 2; ++n) {
-        if constexpr (Shape::split) ptx::mma_m16n8k16<Io>(S[2 * c + n], lo, b[2 * n], b[2 * n + 1]);
-        ptx::mma_m16n8k16<Io>(S[2 * c + n], hi, b[2 * n], b[2 * n + 1]);
+      for (int c = 0; c < kD / 16; ++c) {
+        std::uint32_t b[4];
+        ptx::ldmatrix_x4_trans(b, Tile<kD>::at(columns, 16 * j, 16 * c));
+#pragma unroll
+        for (int n = 0; n < 2; ++n) ptx::mma_m16n8k16<Io>(S[2 * c + n], halves[part], b[2 * n], b[2 * n + 1]);
       }
     }
   }
