@@ -22,19 +22,62 @@ Json number(double x) {
   return x;
 }
 
+Json numbers(const std::vector<double>& values) {
+  Json out = Json::array();
+  for (const double x : values) out.push_back(number(x));
+  return out;
+}
+
 Json write(const TensorMetrics& m) {
   Json worst = nullptr;
   if (m.worst) worst = {{"index", m.worst->index}, {"got", number(m.worst->got)}, {"want", number(m.worst->want)}};
-  return {{"rel_l2", number(m.rel_l2)},
-          {"max_abs", number(m.max_abs)},
-          {"ulp", {{"p50", number(m.ulp_p50)}, {"p99", number(m.ulp_p99)}, {"max", number(m.ulp_max)}}},
-          {"row_ratio", number(m.row_ratio)},
-          {"element_ratio", number(m.element_ratio)},
-          {"worst_row", number(m.worst_row)},
-          {"bias", number(m.bias)},
-          {"non_finite", m.non_finite},
-          {"worst", worst},
-          {"budget", {{"value", number(m.budget)}, {"from", m.budget_from}}}};
+  Json out = {{"rel_l2", number(m.rel_l2)},
+              {"max_abs", number(m.max_abs)},
+              {"ulp", {{"p50", number(m.ulp_p50)}, {"p99", number(m.ulp_p99)}, {"max", number(m.ulp_max)}}},
+              {"row_ratio", number(m.row_ratio)},
+              {"element_ratio", number(m.element_ratio)},
+              {"worst_row", number(m.worst_row)},
+              {"bias", number(m.bias)},
+              {"non_finite", m.non_finite},
+              {"worst", worst},
+              {"budget", {{"value", number(m.budget)}, {"from", m.budget_from}}}};
+  if (m.map)
+    out["map"] = {{"heads", m.map->heads},
+                  {"blocks", m.map->blocks},
+                  {"rows_per_block", m.map->rows_per_block},
+                  {"row_ratio", numbers(m.map->row_ratio)}};
+  return out;
+}
+
+Json write(const StageRange& r) {
+  return {{"dtype", r.dtype},   {"min_abs", number(r.min_abs)}, {"max_abs", number(r.max_abs)},
+          {"values", r.values}, {"overflows", r.overflows},     {"flushes", r.flushes}};
+}
+
+Json write(const Conditions& c) {
+  const auto or_null = [](const std::optional<double>& x) { return x ? number(*x) : Json(nullptr); };
+  return {{"sm_mhz", or_null(c.sm_mhz)},
+          {"memory_mhz", or_null(c.memory_mhz)},
+          {"temperature_c", or_null(c.temperature_c)},
+          {"power_w", or_null(c.power_w)},
+          {"throttle", c.throttle}};
+}
+
+// The derived figures are there for readers of the file; parse_report works them out anew.
+Json write(const Timing& t) {
+  return {{"time", {{"min", number(t.min)}, {"median", number(t.median)}, {"mean", number(t.mean)}, {"p95", number(t.p95)}}},
+          {"samples", numbers(t.samples)},
+          {"calls", t.calls},
+          {"settled", t.settled},
+          {"flops", number(t.flops)},
+          {"bytes", number(t.bytes)},
+          {"floor", number(t.floor)},
+          {"active", number(t.active)},
+          {"tb_s", number(t.tb_s())},
+          {"tflop_s", number(t.tflop_s())},
+          {"x_of_floor", number(t.x_of_floor())},
+          {"roofline_percent", number(t.roofline_percent())},
+          {"conditions", write(t.conditions)}};
 }
 
 Json write(const Result& r) {
@@ -50,6 +93,10 @@ Json write(const Result& r) {
               {"reason", r.reason},
               {"seconds", number(r.seconds)},
               {"tensors", tensors}};
+  if (!r.ranges.empty())
+    for (const auto& [stage, range] : r.ranges) out["ranges"][stage] = write(range);
+  if (!r.digests.empty()) out["digests"] = r.digests;
+  if (r.timing) out["timing"] = write(*r.timing);
   if (!r.repro.empty()) out["repro"] = r.repro;
   return out;
 }
@@ -75,6 +122,11 @@ At member(const At& at, const char* key) {
   const auto found = at.value.find(key);
   if (found == at.value.end()) bad(at, "expected the key \"", key, "\", which is missing");
   return {*found, at.path + "/" + key};
+}
+
+std::optional<At> maybe_member(const At& at, const char* key) {
+  if (!at.value.contains(key)) return std::nullopt;
+  return member(at, key);
 }
 
 At object(const At& at, std::initializer_list<std::string_view> keys) {
@@ -119,9 +171,68 @@ auto list(const At& at, F item) {
   return out;
 }
 
+// The members of an object that maps names to values.
+template <class F>
+auto dictionary(const At& at, F item) {
+  if (!at.value.is_object()) bad(at, "expected an object, got ", at.value.type_name());
+  std::map<std::string, decltype(item(at))> out;
+  for (const auto& [key, value] : at.value.items()) out[key] = item({value, at.path + "/" + key});
+  return out;
+}
+
+std::optional<double> number_or_null(const At& at) {
+  if (at.value.is_null()) return std::nullopt;
+  return number(at);
+}
+
+ErrorMap read_map(const At& at) {
+  object(at, {"heads", "blocks", "rows_per_block", "row_ratio"});
+  ErrorMap map{integer(member(at, "heads")), integer(member(at, "blocks")), integer(member(at, "rows_per_block")),
+               list(member(at, "row_ratio"), [](const At& x) { return number(x); })};
+  const auto values = static_cast<std::int64_t>(map.row_ratio.size());
+  if (map.heads < 0 || map.blocks < 0 ||
+      (map.heads == 0 ? values != 0 : values / map.heads != map.blocks || values % map.heads))
+    bad(at, "expected heads x blocks = ", map.heads, " x ", map.blocks, " values, got ", values);
+  return map;
+}
+
+StageRange read_range(const At& at) {
+  object(at, {"dtype", "min_abs", "max_abs", "values", "overflows", "flushes"});
+  return {text(member(at, "dtype")),     number(member(at, "min_abs")),    number(member(at, "max_abs")),
+          integer(member(at, "values")), integer(member(at, "overflows")), integer(member(at, "flushes"))};
+}
+
+bool truth(const At& at) {
+  if (!at.value.is_boolean()) bad(at, "expected true or false, got ", at.value.type_name());
+  return at.value.get<bool>();
+}
+
+Timing read_timing(const At& at) {
+  object(at, {"time", "samples", "calls", "settled", "flops", "bytes", "floor", "active", "tb_s", "tflop_s", "x_of_floor",
+              "roofline_percent", "conditions"});
+  Timing t;
+  const At time = object(member(at, "time"), {"min", "median", "mean", "p95"});
+  t.min = number(member(time, "min"));
+  t.median = number(member(time, "median"));
+  t.mean = number(member(time, "mean"));
+  t.p95 = number(member(time, "p95"));
+  t.samples = list(member(at, "samples"), [](const At& x) { return number(x); });
+  t.calls = integer(member(at, "calls"));
+  t.settled = truth(member(at, "settled"));
+  t.flops = number(member(at, "flops"));
+  t.bytes = number(member(at, "bytes"));
+  t.floor = number(member(at, "floor"));
+  t.active = number(member(at, "active"));
+  const At now = object(member(at, "conditions"), {"sm_mhz", "memory_mhz", "temperature_c", "power_w", "throttle"});
+  t.conditions = {number_or_null(member(now, "sm_mhz")), number_or_null(member(now, "memory_mhz")),
+                  number_or_null(member(now, "temperature_c")), number_or_null(member(now, "power_w")),
+                  list(member(now, "throttle"), text)};
+  return t;
+}
+
 TensorMetrics read_metrics(const At& at) {
-  object(at,
-         {"rel_l2", "max_abs", "ulp", "row_ratio", "element_ratio", "worst_row", "bias", "non_finite", "worst", "budget"});
+  object(at, {"rel_l2", "max_abs", "ulp", "row_ratio", "element_ratio", "worst_row", "bias", "non_finite", "worst", "budget",
+              "map"});
   TensorMetrics m;
   m.rel_l2 = number(member(at, "rel_l2"));
   m.max_abs = number(member(at, "max_abs"));
@@ -141,6 +252,7 @@ TensorMetrics read_metrics(const At& at) {
   const At budget = object(member(at, "budget"), {"value", "from"});
   m.budget = number(member(budget, "value"));
   m.budget_from = text(member(budget, "from"));
+  if (const auto map = maybe_member(at, "map")) m.map = read_map(*map);
   return m;
 }
 
@@ -152,7 +264,8 @@ Outcome read_outcome(const At& at) {
 }
 
 Result read_result(const At& at) {
-  object(at, {"case", "name", "op", "direction", "backend", "check", "outcome", "reason", "seconds", "tensors", "repro"});
+  object(at, {"case", "name", "op", "direction", "backend", "check", "outcome", "reason", "seconds", "tensors", "ranges",
+              "digests", "timing", "repro"});
   Result r;
   r.test = text(member(at, "case"));
   r.name = text(member(at, "name"));
@@ -163,18 +276,17 @@ Result read_result(const At& at) {
   r.outcome = read_outcome(member(at, "outcome"));
   r.reason = text(member(at, "reason"));
   r.seconds = number(member(at, "seconds"));
-  const At tensors = member(at, "tensors");
-  if (!tensors.value.is_object()) bad(tensors, "expected an object, got ", tensors.value.type_name());
-  for (const auto& [key, value] : tensors.value.items()) r.tensors[key] = read_metrics({value, tensors.path + "/" + key});
-  if (at.value.contains("repro")) r.repro = text(member(at, "repro"));
+  r.tensors = dictionary(member(at, "tensors"), read_metrics);
+  if (const auto ranges = maybe_member(at, "ranges")) r.ranges = dictionary(*ranges, read_range);
+  if (const auto digests = maybe_member(at, "digests")) r.digests = dictionary(*digests, text);
+  if (const auto timing = maybe_member(at, "timing")) r.timing = read_timing(*timing);
+  if (const auto repro = maybe_member(at, "repro")) r.repro = text(*repro);
   return r;
 }
 
 Tool read_tool(const At& at) {
   object(at, {"version", "git_sha", "dirty", "compiler", "cuda_archs"});
-  const At dirty = member(at, "dirty");
-  if (!dirty.value.is_boolean()) bad(dirty, "expected true or false, got ", dirty.value.type_name());
-  return {text(member(at, "version")), text(member(at, "git_sha")), dirty.value.get<bool>(), text(member(at, "compiler")),
+  return {text(member(at, "version")), text(member(at, "git_sha")), truth(member(at, "dirty")), text(member(at, "compiler")),
           list(member(at, "cuda_archs"), text)};
 }
 
@@ -202,6 +314,9 @@ std::string to_json(const Report& report) {
   Json configs = Json::array(), results = Json::array();
   for (const ConfigFile& c : report.configs) configs.push_back({{"path", c.path}, {"sha256", c.sha256}});
   for (const Result& r : report.results) results.push_back(write(r));
+  Json roofline = nullptr;
+  if (const auto& r = report.roofline)
+    roofline = {{"copy_tb_s", number(r->copy_tb_s)}, {"tensor_tflop_s", number(r->tensor_tflop_s)}};
   const Json root = {{"schema", kSchema},
                      {"tool",
                       {{"version", report.tool.version},
@@ -211,6 +326,7 @@ std::string to_json(const Report& report) {
                        {"cuda_archs", report.tool.cuda_archs}}},
                      {"host", {{"os", report.host.os}, {"cpu", report.host.cpu}, {"threads", report.host.threads}}},
                      {"device", device},
+                     {"roofline", roofline},
                      {"argv", report.argv},
                      {"configs", configs},
                      {"summary", write(report.summary())},
@@ -225,7 +341,8 @@ Report parse_report(std::string_view json, const std::string& path) {
   } catch (const Json::exception& e) {
     fail(path, ": not JSON: ", e.what());
   }
-  const At at = object({root, path + "#"}, {"schema", "tool", "host", "device", "argv", "configs", "summary", "results"});
+  const At at =
+      object({root, path + "#"}, {"schema", "tool", "host", "device", "roofline", "argv", "configs", "summary", "results"});
   if (const At schema = member(at, "schema"); text(schema) != kSchema)
     bad(schema, "expected \"", kSchema, "\", got \"", text(schema), "\"");
   Report report;
@@ -233,6 +350,10 @@ Report parse_report(std::string_view json, const std::string& path) {
   const At host = object(member(at, "host"), {"os", "cpu", "threads"});
   report.host = {text(member(host, "os")), text(member(host, "cpu")), small(member(host, "threads"))};
   if (const At device = member(at, "device"); !device.value.is_null()) report.device = read_device(device);
+  if (const auto roofline = maybe_member(at, "roofline"); roofline && !roofline->value.is_null()) {
+    object(*roofline, {"copy_tb_s", "tensor_tflop_s"});
+    report.roofline = Roofline{number(member(*roofline, "copy_tb_s")), number(member(*roofline, "tensor_tflop_s"))};
+  }
   report.argv = list(member(at, "argv"), text);
   report.configs = list(member(at, "configs"), read_config);
   report.results = list(member(at, "results"), read_result);

@@ -34,7 +34,7 @@ TEST(ReportJson, keeps_the_order_of_keys) {
     for (const auto& item : object.items()) text += item.key() + " ";
     return text;
   };
-  EXPECT_EQ(keys(root), "schema tool host device argv configs summary results ");
+  EXPECT_EQ(keys(root), "schema tool host device roofline argv configs summary results ");
   EXPECT_EQ(keys(root["tool"]), "version git_sha dirty compiler cuda_archs ");
   EXPECT_EQ(keys(root["summary"]), "judged passed failed skipped errors ");
   EXPECT_EQ(keys(root["results"][1]), "case name op direction backend check outcome reason seconds tensors repro ");
@@ -75,6 +75,11 @@ TEST(ReportJson, names_the_place_of_every_departure) {
       {"/results/0/tensors/o/non_finite", 18446744073709551615u,
        "r.json#/results/0/tensors/o/non_finite: expected a 64-bit"},
       {"/results/0/tensors/o/worst/index/1", "a", "r.json#/results/0/tensors/o/worst/index/1: expected a 64-bit integer"},
+      {"/results/4/timing/samples/0", "fast", "r.json#/results/4/timing/samples/0: expected a number"},
+      {"/results/4/timing/settled", 1, "r.json#/results/4/timing/settled: expected true or false"},
+      {"/results/4/timing/conditions/mhz", 1, "r.json#/results/4/timing/conditions: unknown key \"mhz\""},
+      {"/results/0/tensors/o/map/heads", 5, "r.json#/results/0/tensors/o/map: expected heads x blocks = 5 x 3 values, got 12"},
+      {"/results/0/ranges/Ainv/flushes", 0.5, "r.json#/results/0/ranges/Ainv/flushes: expected a 64-bit integer"},
       {"/results/0/tensors", nullptr, "r.json#/results/0/tensors: expected an object, got null"},
   };
   for (const auto& broken : kBroken) {

@@ -21,6 +21,13 @@ struct Worst {
 // Whether metric a is worse than b: larger, where NaN is larger than any number.
 bool worse(double a, double b);
 
+// Where a tensor's error lies: the worst row ratio per head and block of rows. Blocks follow the packed tokens (rows of a
+// state: its sequences).
+struct ErrorMap {
+  std::int64_t heads = 0, blocks = 0, rows_per_block = 0;
+  std::vector<double> row_ratio;  // [heads, blocks]
+};
+
 struct TensorMetrics {
   double rel_l2 = 0;  // ||got - want|| / ||want||
   double max_abs = 0;
@@ -31,8 +38,44 @@ struct TensorMetrics {
   double bias = 0;              // mean error over rms error
   std::int64_t non_finite = 0;  // elements non-finite where the right value is finite
   std::optional<Worst> worst;
-  double budget = 0;        // of the worst row
-  std::string budget_from;  // "emulator chunk_sm80.plain + 0.5 u_bf16 |want|"
+  double budget = 0;            // of the worst row
+  std::string budget_from;      // "emulator chunk_sm80.plain + 0.5 u_bf16 |want|"
+  std::optional<ErrorMap> map;  // kept when asked for
+};
+
+// What a stage's values spanned, in the format they are stored in.
+struct StageRange {
+  std::string dtype;
+  double min_abs = 0, max_abs = 0;                      // smallest non-zero and largest finite magnitude before rounding
+  std::int64_t values = 0, overflows = 0, flushes = 0;  // flushes: non-zero values that became zero or subnormal
+};
+
+// The device while a row was measured. Absent: NVML did not say.
+struct Conditions {
+  std::optional<double> sm_mhz, memory_mhz, temperature_c, power_w;
+  std::vector<std::string> throttle;  // reasons seen, as NVML names them
+};
+
+// Times of one call, in seconds. A sample is the mean of calls back-to-back calls.
+struct Timing {
+  double min = 0, median = 0, mean = 0, p95 = 0;
+  std::vector<double> samples;  // in the order of measuring
+  std::int64_t calls = 1;
+  bool settled = false;         // the noise criterion was met; otherwise the time limit ended it
+  double flops = 0, bytes = 0;  // the least the op needs, from OpInfo
+  double floor = 0;             // max(flops / peak, bytes / bandwidth) by the report's roofline; 0 without one
+  double active = 1;            // part of the captured capacity in use (replay)
+  Conditions conditions;
+
+  double tb_s() const { return bytes / median * 1e-12; }
+  double tflop_s() const { return flops / median * 1e-12; }
+  double x_of_floor() const { return floor > 0 ? median / floor : 0; }
+  double roofline_percent() const { return 100 * floor / median; }
+};
+
+// What the device reached in this run: a copy (bytes read plus written), and dense bf16 tensor-core products.
+struct Roofline {
+  double copy_tb_s = 0, tensor_tflop_s = 0;
 };
 
 struct Result {
@@ -43,7 +86,10 @@ struct Result {
   std::string reason;  // why it failed, was skipped or broke; empty on a pass
   double seconds = 0;
   std::map<std::string, TensorMetrics> tensors;
-  std::string repro;  // a command line that shows it again; set on failures
+  std::map<std::string, StageRange> ranges;    // by stage, where the check takes them
+  std::map<std::string, std::string> digests;  // by output: 16 hex digits over its bits (core/digest.h), bench rows
+  std::optional<Timing> timing;                // bench and replay rows
+  std::string repro;                           // a command line that shows it again; set on failures
 };
 
 struct ConfigFile {
@@ -68,6 +114,7 @@ struct Report {
   Tool tool;
   Host host;
   std::optional<Device> device;
+  std::optional<Roofline> roofline;  // measured in the same run, where it took timings
   std::vector<std::string> argv;
   std::vector<ConfigFile> configs;
   std::vector<Result> results;

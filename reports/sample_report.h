@@ -9,11 +9,21 @@ namespace deltagauge::reports {
 inline constexpr const char* kSampleCase =
     "gdn/fwd/len=63+65+1,HK=2,HV=4,K=128,V=128/bf16/gate=strong/keys=iid/precise/seed=41";
 
+inline Timing sample_timing() {
+  Timing t;
+  t.samples = {12.5e-6, 12.25e-6, 12.75e-6};
+  t.min = 12.25e-6, t.median = 12.5e-6, t.mean = 12.5e-6, t.p95 = 12.75e-6;
+  t.calls = 20, t.settled = true, t.flops = 84541440, t.bytes = 1e6, t.floor = 2.5e-7;
+  t.conditions.sm_mhz = 1980, t.conditions.power_w = 231.5;
+  return t;
+}
+
 inline Report sample_report() {
   Report report;
   report.tool = {"0.1.0", std::string(40, 'a'), true, "GNU 12.2.0", {"80", "90a"}};
   report.host = {"Debian GNU/Linux 12", "a processor", 2};
   report.device = Device{"NVIDIA H200", 90, 132, 13000, 13000, 1980, 3201};
+  report.roofline = Roofline{4.25, 790.5};
   report.argv = {"deltagauge", "validate", "configs/gdn/smoke.json"};
   report.configs = {{"configs/gdn/smoke.json", std::string(64, '0')}};
 
@@ -25,6 +35,7 @@ inline Report sample_report() {
   TensorMetrics bad = good;
   bad.row_ratio = INFINITY, bad.element_ratio = NAN, bad.bias = -INFINITY, bad.non_finite = 2;
   bad.worst = Worst{{128, 0, 5}, NAN, 1};
+  good.map = ErrorMap{4, 3, 64, {0.1, 0.2, 0.3, 0.1, 0.2, 0.78, 0.1, 0, NAN, 0.5, 0.25, 0.125}};
   TensorMetrics nothing;
 
   report.results = {
@@ -38,6 +49,9 @@ inline Report sample_report() {
        "",
        0.25,
        {{"o", good}, {"final_state", nothing}},
+       {{"Ainv", {"tf32", 0x1p-20, 3.5, 4096, 0, 2}}},
+       {},
+       std::nullopt,
        ""},
       {kSampleCase,
        "qwen3-next",
@@ -49,8 +63,24 @@ inline Report sample_report() {
        "o: 2 values are not finite",
        0.5,
        {{"o", bad}},
+       {},
+       {},
+       std::nullopt,
        std::string("deltagauge validate --case '") + kSampleCase + "'"},
-      {kSampleCase, "qwen3-next", "gdn", "fwd", "cuda.gdn.recurrent", "stages", Outcome::skip, "no taps", 0, {}, ""},
+      {kSampleCase,
+       "qwen3-next",
+       "gdn",
+       "fwd",
+       "cuda.gdn.recurrent",
+       "stages",
+       Outcome::skip,
+       "no taps",
+       0,
+       {},
+       {},
+       {},
+       std::nullopt,
+       ""},
       {"l2norm/fwd/len=3,HK=1,K=64/f32/precise/seed=1",
        "",
        "l2norm",
@@ -61,6 +91,23 @@ inline Report sample_report() {
        "x: expected 2 dimensions, got 3",
        0,
        {},
+       {},
+       {},
+       std::nullopt,
+       ""},
+      {kSampleCase,
+       "qwen3-next",
+       "gdn",
+       "fwd",
+       "cuda.gdn.chunk_sm80",
+       "graph-hot",
+       Outcome::pass,
+       "",
+       1.5,
+       {},
+       {},
+       {{"o", "0123456789abcdef"}, {"final_state", "fedcba9876543210"}},
+       sample_timing(),
        ""},
   };
   return report;

@@ -40,7 +40,7 @@ TEST(Table, explains_a_failure_in_words) {
 
 TEST(Table, ends_in_a_summary) {
   const std::string text = table(sample_report(), {});
-  EXPECT_TRUE(contains(text, "skipped 1: no taps\n2 judged: 1 passed, 1 failed; 1 skipped, 1 errors\n"));
+  EXPECT_TRUE(contains(text, "skipped 1: no taps\n3 judged: 2 passed, 1 failed; 1 skipped, 1 errors\n"));
 }
 
 TEST(Table, keeps_rows_within_the_width_but_never_cuts_a_case_id) {

@@ -164,7 +164,11 @@ void write_report(const ValidateArgs& args, const reports::Report& report) {
 int run_and_report(const ValidateArgs& args, std::vector<Part> parts) {
   if (args.list) return list_parts(parts);
   require_writable_outputs(args);
-  reports::Report report{reports::this_tool(), reports::this_host(), current_device(), args.argv, {}, {}};
+  reports::Report report;
+  report.tool = reports::this_tool();
+  report.host = reports::this_host();
+  report.device = current_device();
+  report.argv = args.argv;
   for (const std::string& path : args.configs) report.configs.push_back({path, reports::sha256(reports::read_file(path))});
   if (!args.tensors.empty()) report.configs.push_back({args.tensors, reports::sha256(reports::read_file(args.tensors))});
   run_parts(parts, args.quiet, report);
