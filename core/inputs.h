@@ -12,9 +12,17 @@
 namespace deltagauge {
 
 // All inputs of the op, as OpInfo::inputs names them, rounded to their dtypes. Rows at and past the active end are
-// quiet NaN: nothing may read them. Throws Error when the recurrence itself would diverge (beta |k|^2 > 2 without decay)
-// and the case does not say diverge=on; the message gives token, head and value.
+// quiet NaN: nothing may read them. Throws Error when the case is malformed or too large (check_memory), Refused when
+// refuse_inputs does.
 Tensors make_inputs(const Case& c);
+
+// Throws Refused, with tensor, index and value, for inputs without an answer to judge by: an active element that is NaN or
+// infinite (but for g = -inf, and an infinite raw_gate, where the formulas of docs/math.md have a limit), a gate above 0,
+// and a recurrence that diverges by itself (beta |k|^2 > 2 without decay). diverge=on allows the last two.
+void refuse_inputs(const Problem& problem, const Tensors& inputs);
+
+// Throws Error when the tensors of a call, inputs and outputs together, are larger than this machine's memory.
+void check_memory(const Problem& problem);
 
 // The named distributions of an axis, for list regimes and error messages.
 struct RegimeInfo {

@@ -110,6 +110,28 @@ TEST(Inputs, RefuseARecurrenceThatGrowsByItself) {
   EXPECT_THROW(draw("gdn/fwd/len=64/bf16/g[3,0]=0.5"), Error);
 }
 
+TEST(Inputs, RefuseValuesWithoutAnAnswer) {
+  for (const char* part : {"q[0,0,0]=nan", "k[*,0,0]=inf", "v[7,0,0]=-inf", "beta[0,0]=nan", "g[0,0]=nan", "g[0,0]=inf",
+                           "g[0,0]=nan/diverge=on", "v=normal=1e300", "v=normal=inf", "kscale=1e300", "h0=normal=1e39"})
+    EXPECT_THROW(draw(std::string("gdn/fwd/len=8/f32/") + part), Refused) << part;
+  EXPECT_THROW(draw("gdn/fwd/len=8/f16/v[0,0,0]=65520"), Refused) << "infinite once rounded";
+  EXPECT_THROW(draw("l2norm/fwd/len=4/x[0,0,0]=inf"), Refused);
+  EXPECT_THROW(draw("gate/fwd/len=4/A_log[0]=inf"), Refused);
+  EXPECT_THROW(draw("gate/fwd/len=4/raw_gate[0,0]=nan"), Refused);
+  EXPECT_NO_THROW(draw("gate/fwd/len=4/raw_gate[0,0]=-inf/raw_gate[1,0]=inf"));
+  EXPECT_NO_THROW(draw("gdn/fwd/len=8,cap=10/f32/g[0,0]=-inf/q[9,0,0]=nan"));
+}
+
+TEST(Inputs, NameWhatIsTooLargeForTheMachine) {
+  try {
+    draw("gdn/fwd/len=1099511627776,HV=1048576,V=65536/layout=dense");
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_NE(std::string(e.what()).find("v [1099511627776, 1048576, 65536] alone takes"), std::string::npos) << e.what();
+  }
+  EXPECT_THROW(draw("gdn/fwd/len=0x16777216,HV=64,K=256,V=256"), Error);
+}
+
 TEST(Inputs, LatticeValuesAreSmallIntegers) {
   const Tensors in = draw("gdn/fwd/len=300,HK=1,HV=2,K=64,V=32/bf16/data=lattice/scale=1/gate=edge/h0=normal=1");
   for (const char* name : {"q", "k", "v", "beta", "initial_state"})

@@ -1,9 +1,12 @@
 #include "core/problem.h"
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <numeric>
+#include <optional>
 
 #include "core/error.h"
 #include "core/op.h"
@@ -77,16 +80,39 @@ std::string lengths_text(const std::vector<std::int64_t>& lengths) {
 
 constexpr std::int64_t kMaxTokens = std::int64_t{1} << 40, kMaxSequences = 1 << 24;
 
-std::vector<std::int64_t> parse_lengths(std::string_view text) {
-  std::vector<std::int64_t> lengths;
+// Numbers as in 5+0+3x4: lengths or names of sequences.
+std::vector<std::int64_t> parse_sequences(std::string_view axis, std::string_view text) {
+  std::vector<std::int64_t> numbers;
   for (const auto part : split(text, '+')) {
     const auto x = part.find('x');
-    const std::int64_t length = integer("len", part.substr(0, x), 0, kMaxTokens);
-    const std::int64_t count = x == std::string_view::npos ? 1 : integer("len", part.substr(x + 1), 1, kMaxSequences);
-    lengths.insert(lengths.end(), static_cast<std::size_t>(count), length);
-    if (lengths.size() > kMaxSequences) fail("len: expected at most ", kMaxSequences, " sequences, got more");
+    const std::int64_t number = integer(axis, part.substr(0, x), 0, kMaxTokens);
+    const std::int64_t count = x == std::string_view::npos ? 1 : integer(axis, part.substr(x + 1), 1, kMaxSequences);
+    if (static_cast<std::int64_t>(numbers.size()) + count > kMaxSequences)
+      fail(axis, ": expected at most ", kMaxSequences, " sequences, got more");
+    numbers.insert(numbers.end(), static_cast<std::size_t>(count), number);
   }
+  return numbers;
+}
+
+// The sum of lengths, or nothing past kMaxTokens.
+std::optional<std::int64_t> total_tokens(const std::vector<std::int64_t>& lengths) {
+  std::int64_t sum = 0;
+  for (const std::int64_t length : lengths)
+    if (length < 0 || length > kMaxTokens || (sum += length) > kMaxTokens) return std::nullopt;
+  return sum;
+}
+
+std::vector<std::int64_t> parse_lengths(std::string_view text) {
+  std::vector<std::int64_t> lengths = parse_sequences("len", text);
+  if (!total_tokens(lengths)) fail("len: expected at most ", kMaxTokens, " tokens, got ", text);
   return lengths;
+}
+
+// A dtype among those that an axis takes.
+DType parse_dtype_of(std::string_view axis, std::string_view values, std::string_view text) {
+  for (const auto value : split(values, ' '))
+    if (value == text) return parse_dtype(text);
+  fail(axis, ": expected one of ", values, ", got '", text, "'");
 }
 
 struct RegimeShape {
@@ -153,9 +179,9 @@ constexpr std::int64_t kMaxHeads = 1 << 20, kMaxHeadSize = 1 << 16;
 #define SIZE(field)                                              \
   [](const Case& c) { return std::to_string(c.problem.field); }, \
       [](Case& c, std::string_view t) { c.problem.field = integer(#field, t, 1, kMaxHeads); }
-#define DTYPE(field)                                                \
+#define DTYPE(field, axis, values)                                  \
   [](const Case& c) { return std::string(name(c.problem.field)); }, \
-      [](Case& c, std::string_view t) { c.problem.field = parse_dtype(t); }
+      [](Case& c, std::string_view t) { c.problem.field = parse_dtype_of(axis, values, t); }
 #define CHOICE(field, names, what)                                                     \
   [](const Case& c) { return std::string(names[static_cast<int>(c.problem.field)]); }, \
       [](Case& c, std::string_view t) { c.problem.field = choose<decltype(c.problem.field)>(what, t, names); }
@@ -179,8 +205,10 @@ constexpr Axis kAxes[] = {
      [](Case& c, std::string_view t) { c.problem.capacity = integer("cap", t, 0, kMaxTokens); }},
     {"ids", "I+I+...", "sequence names for the input generator; default 0+1+2+...", "*",
      [](const Case& c) { return lengths_text(c.problem.ids); },
-     [](Case& c, std::string_view t) { c.problem.ids = t.empty() ? std::vector<std::int64_t>{} : parse_lengths(t); }},
-    {"io", "bf16 f16 f32", "dtype of q k v o", "*", DTYPE(io)},
+     [](Case& c, std::string_view t) {
+       c.problem.ids = t.empty() ? std::vector<std::int64_t>{} : parse_sequences("ids", t);
+     }},
+    {"io", "bf16 f16 f32", "dtype of q k v o", "*", DTYPE(io, "io", "bf16 f16 f32")},
     {"gate", "see list regimes", "distribution of g", "gdn", REGIME(gate)},
     {"keys", "see list regimes", "distribution of k and q", "gdn", REGIME(keys)},
     {"math", "precise fast", "exponentials: correctly rounded, or approximate", "*", CHOICE(math, kMath, "math")},
@@ -191,9 +219,9 @@ constexpr Axis kAxes[] = {
      REGIME(data)},
     {"kscale", "0..", "norm of the keys before rounding", "gdn", REAL(kscale, "kscale")},
     {"layout", "packed dense", "dense: equal lengths, no cu_seqlens", "*", CHOICE(layout, kLayout, "layout")},
-    {"state", "f32 bf16", "dtype of initial_state and final_state", "gdn", DTYPE(state)},
-    {"gdtype", "f32 bf16 f16", "dtype of g", "gdn", DTYPE(gate_dtype)},
-    {"bdtype", "f32 bf16 f16", "dtype of beta", "gdn", DTYPE(beta_dtype)},
+    {"state", "f32 bf16", "dtype of initial_state and final_state", "gdn", DTYPE(state, "state", "f32 bf16")},
+    {"gdtype", "f32 bf16 f16", "dtype of g", "gdn", DTYPE(gate_dtype, "gdtype", "f32 bf16 f16")},
+    {"bdtype", "f32 bf16 f16", "dtype of beta", "gdn", DTYPE(beta_dtype, "bdtype", "f32 bf16 f16")},
     {"chunk", "1..", "chunk of the compared taps", "gdn", SIZE(chunk)},
     {"scale", "X", "scale of q; 0: K^-1/2", "gdn", REAL(scale, "scale")},
     {"l2norm", "on off", "normalise q and k inside the call", "gdn", CHOICE(l2norm, kSwitch, "l2norm")},
@@ -246,10 +274,15 @@ Override parse_override(std::string_view text) {
   const auto open = text.find('['), close = text.find("]=");
   if (open == 0 || open == std::string_view::npos || close == std::string_view::npos || close < open)
     fail("override: expected tensor[index,...]=value, got '", text, "'");
+  for (const char c : text.substr(0, open))
+    if (!std::isalnum(static_cast<unsigned char>(c)) && c != '_')
+      fail("override: expected a tensor's name before [, got '", text.substr(0, open), "'");
   Override o{std::string(text.substr(0, open)), {}, number("override " + std::string(text), text.substr(close + 2))};
   for (const auto part : split(text.substr(open + 1, close - open - 1), ',')) {
+    const auto ends = split(part, ':');
+    if (ends.size() > 2) fail("override ", text, ": expected a number, a range a:b or *, got '", part, "'");
     if (part != "*")
-      for (const auto end : split(part, ':')) integer("override " + std::string(text), end, 0, kMaxTokens);
+      for (const auto end : ends) integer("override " + std::string(text), end, 0, kMaxTokens);
     o.index.emplace_back(part);
   }
   return o;
@@ -340,22 +373,33 @@ void check(const Problem& p) {
   const auto need = [](bool ok, const auto&... what) {
     if (!ok) fail(what...);
   };
+  const auto holds = [](double x) {  // as a finite f32 other than 0, which is what a kernel gets
+    return static_cast<float>(x) != 0 && std::isfinite(static_cast<float>(x));
+  };
+  constexpr std::int64_t kMaxPacked = std::numeric_limits<std::int32_t>::max();
   op_info(p.op);
   need(p.direction == Direction::fwd, "direction: expected fwd, got bwd (op ", p.op, " has no backward)");
   need(!p.lengths.empty(), "len: expected at least one sequence, got none");
-  need(p.tokens() <= kMaxTokens, "len: expected at most ", kMaxTokens, " tokens, got ", p.tokens());
+  need(p.lengths.size() <= kMaxSequences, "len: expected at most ", kMaxSequences, " sequences, got ", p.lengths.size());
+  need(total_tokens(p.lengths).has_value(), "len: expected lengths >= 0 and at most ", kMaxTokens, " tokens in all");
+  need(p.layout == Layout::dense || p.tokens() <= kMaxPacked, "len: expected at most ", kMaxPacked,
+       " packed tokens (cu_seqlens is int32), got ", p.tokens());
   need(p.ids.empty() || p.ids.size() == p.lengths.size(), "ids: expected one per sequence (", p.lengths.size(), "), got ",
        p.ids.size());
   need(p.capacity == 0 || p.capacity >= p.tokens(), "cap: expected at least the ", p.tokens(), " tokens of len, got ",
        p.capacity);
+  for (const auto& [axis, heads] : {std::pair{"HK", p.HK}, {"HV", p.HV}})
+    need(heads >= 1 && heads <= kMaxHeads, axis, ": expected a number in [1, ", kMaxHeads, "], got ", heads);
   need(p.K <= kMaxHeadSize && p.V <= kMaxHeadSize, "K, V: expected at most ", kMaxHeadSize, ", got ", p.K, ", ", p.V);
   need(p.op != "gdn" || p.HV % p.HK == 0, "HV: expected a multiple of HK = ", p.HK, ", got ", p.HV);
   for (const auto& [axis, dtype] : {std::pair{"io", p.io}, {"gdtype", p.gate_dtype}, {"bdtype", p.beta_dtype}})
     need(is_float(dtype) && dtype != DType::f64, axis, ": expected f32, bf16 or f16, got ", name(dtype));
   need(p.state == DType::f32 || p.state == DType::bf16, "state: expected f32 or bf16, got ", name(p.state));
-  need(std::isfinite(p.scale) && p.scale >= 0, "scale: expected a finite number >= 0, got ", p.scale);
+  need(p.scale == 0 || (p.scale > 0 && holds(p.scale)), "scale: expected 0 or a positive number that f32 holds, got ",
+       p.scale);
   need(std::isfinite(p.kscale) && p.kscale >= 0, "kscale: expected a finite number >= 0, got ", p.kscale);
-  need(std::isfinite(p.lower_bound) && p.lower_bound <= 0, "lb: expected a finite number <= 0, got ", p.lower_bound);
+  need(p.lower_bound == 0 || (p.lower_bound < 0 && holds(p.lower_bound)), "lb: expected a number <= 0 that f32 holds, got ",
+       p.lower_bound);
   if (p.layout == Layout::dense) {
     for (const std::int64_t length : p.lengths)
       need(length == p.lengths[0], "layout=dense: expected equal lengths, got ", lengths_text(p.lengths));

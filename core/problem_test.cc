@@ -49,9 +49,21 @@ TEST(CaseId, RefusesInWords) {
   EXPECT_EQ(message("gdn/fwd/len=1,HK=2,HV=3"), "HV: expected a multiple of HK = 2, got 3");
   EXPECT_EQ(message("gdn/fwd/len=1/gate=constant=3"), "gate=constant: expected a number in [-inf, 0], got 3");
   EXPECT_EQ(message("gdn/fwd/len=1/keys=rho"), "keys=rho: needs a number, as in keys=rho=0.5");
-  EXPECT_EQ(message("gdn/fwd/len=1/bf17"), "dtype: expected one of f64 f32 bf16 f16 i32 i64 bool, got 'bf17'");
-  EXPECT_EQ(message("gdn/fwd/len=1/f64"), "io: expected f32, bf16 or f16, got f64");
+  EXPECT_EQ(message("gdn/fwd/len=1/bf17"), "io: expected one of bf16 f16 f32, got 'bf17'");
+  EXPECT_EQ(message("gdn/fwd/len=1/f64"), "io: expected one of bf16 f16 f32, got 'f64'");
   EXPECT_EQ(message("gdn/fwd/len=1/g[1]=x"), "override g[1]=x: expected a number, got 'x'");
+  EXPECT_EQ(message("gdn/fwd/len=1/state=f16"), "state: expected one of f32 bf16, got 'f16'");
+  EXPECT_EQ(message("gdn/fwd/len=1/g[1:2:3,0]=0"),
+            "override g[1:2:3,0]=0: expected a number, a range a:b or *, got '1:2:3'");
+  EXPECT_EQ(message("gdn/fwd/len=1/\x1b[0]=0"), "override: expected a tensor's name before [, got '\x1b'");
+  EXPECT_EQ(message("gdn/fwd/len=1099511627776x16777216"),
+            "len: expected at most 1099511627776 tokens, got 1099511627776x16777216");
+  EXPECT_EQ(message("gdn/fwd/len=2147483648"),
+            "len: expected at most 2147483647 packed tokens (cu_seqlens is int32), got 2147483648");
+  EXPECT_EQ(message("gdn/fwd/len=2147483648/layout=dense"), "accepted");
+  EXPECT_EQ(message("gdn/fwd/len=1/scale=1e308"), "scale: expected 0 or a positive number that f32 holds, got 1e+308");
+  EXPECT_EQ(message("gdn/fwd/len=1/scale=1e-60"), "scale: expected 0 or a positive number that f32 holds, got 1e-60");
+  EXPECT_EQ(message("gate/fwd/len=1/lb=-1e39"), "lb: expected a number <= 0 that f32 holds, got -1e+39");
   EXPECT_EQ(message("gdn/bwd/len=1"), "direction: expected fwd, got bwd (op gdn has no backward)");
   for (const char* id :
        {"", "gdn", "gdn/fwd/", "gdn/fwd/len=", "gdn/fwd/len=1x", "gdn/fwd/len=1/colour=red", "gdn/fwd/len=1+2/layout=dense",

@@ -1,17 +1,22 @@
 #include "core/sweep.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 
 #include "core/error.h"
+#include "core/json_text.h"
 
 namespace deltagauge {
 namespace {
 
 using Json = nlohmann::ordered_json;
+constexpr std::size_t kMaxCases = 1 << 20;  // of one grid entry
 
 // A JSON value and where it stands, so that every complaint names its path.
 struct Node {
@@ -124,6 +129,8 @@ void expand_grid(const Node& entry, const Common& common, std::vector<SweepCase>
       const Node node = axes_node.at(axis);
       std::vector<SweepCase> next;
       const bool list = node.value.is_array();
+      if (const std::size_t values = list ? node.value.size() : 1; points.size() * values > kMaxCases)
+        node.refuse("expected a grid of at most ", kMaxCases, " cases, got ", points.size() * values, " up to here");
       if (list && node.value.empty()) node.refuse("expected at least one value");
       for (const SweepCase& point : points)
         for (std::size_t i = 0; i < (list ? node.value.size() : 1); ++i) {
@@ -168,10 +175,11 @@ SweepCase read_case(const Node& entry, const Common& common) {
 
 Sweep parse_sweep(std::string_view json, const std::string& path) {
   try {
+    check_json_text(json, JsonPath::dollar);
     Json document;
     try {
       document = Json::parse(json);
-    } catch (const Json::parse_error& e) {
+    } catch (const Json::exception& e) {
       fail("not JSON: ", e.what());
     }
     const Node root{document, "$"};
@@ -216,8 +224,10 @@ Sweep parse_sweep(std::string_view json, const std::string& path) {
 }
 
 Sweep load_sweep(const std::string& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) fail("config ", path, ": expected a file, got a directory");
   std::ifstream file(path, std::ios::binary);
-  if (!file) fail("config ", path, ": cannot be opened");
+  if (!file) fail("config ", path, ": cannot be opened: ", std::strerror(errno));
   std::ostringstream text;
   text << file.rdbuf();
   if (!file.good() && !file.eof()) fail("config ", path, ": cannot be read");

@@ -38,6 +38,17 @@ TEST(Sweep, NamesTheJsonPathOfWhatIsWrong) {
             "x.json: $.grid[0].axes.len[1]: len: expected an integer in [0, 1099511627776], got 'y'");
   EXPECT_EQ(refusal(R"({"schema": "deltagauge.sweep/1", "cases": [{"id": "gdn/fwd/len=1", "expect": "fail"}]})"),
             "x.json: $.cases[0].expect: expected pass or refused, got 'fail'");
+  EXPECT_EQ(refusal(R"({"schema": "deltagauge.sweep/1", "grid": [{"axes": {"len": "1", "len": "2"}}]})"),
+            "x.json: $.grid[0].axes: the key 'len' stands twice");
+  EXPECT_EQ(refusal(R"({"schema": "deltagauge.sweep/1", "grid": [{"axes": {"kscale": 1e400}}]})").substr(0, 16),
+            "x.json: not JSON");
+  EXPECT_THROW(load_sweep(testing::TempDir()), Error);
+  std::string many = "0";
+  for (int i = 1; i < 1100; ++i) many += "," + std::to_string(i);
+  EXPECT_EQ(refusal(("{\"schema\": \"deltagauge.sweep/1\", \"grid\": [{\"axes\": {\"ids\": [" + many + "], \"seed\": [" +
+                     many + "]}}]}")
+                        .c_str()),
+            "x.json: $.grid[0].axes.seed: expected a grid of at most 1048576 cases, got 1210000 up to here");
   EXPECT_EQ(refusal(R"({"schema": "deltagauge.sweep/1", "cases": ["gdn/fwd/len=1", "gdn/fwd"]})"),
             "x.json: $.cases[1]: case id: expected op/direction/len=...,..., got 'gdn/fwd'");
   for (const char* json :

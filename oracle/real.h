@@ -2,7 +2,7 @@
 // one value or a Vector of them at a time. Boost's wider types are in real_wide.h. u = 2^-53 below.
 //   two_sum, two_prod are exact;  a + b: 3 u^2 |a + b|, also under cancellation;  a b: 7 u^2 |a b|;  a / b: 16 u^2;
 //   exp, log1p, sqrt: 2^-96 relative (real_test.cc holds them against 237 bits).
-// Infinities do not survive DoubleDouble arithmetic (inf - inf inside), so callers treat an infinite operand beforehand.
+// Infinities survive / sqrt exp, but not + - * of DoubleDouble (inf - inf inside): callers treat them beforehand.
 #pragma once
 #include <cmath>
 #include <limits>
@@ -65,16 +65,17 @@ template <class T>
   const Twofold<T> p = two_prod<T>(a.hi, b.hi);
   return fast_two_sum<T>(p.hi, fma(a.lo, b.hi, fma(a.hi, b.lo, p.lo)));
 }
-inline DoubleDouble operator/(DoubleDouble a, DoubleDouble b) {
+inline DoubleDouble operator/(DoubleDouble a, DoubleDouble b) {  // also of and by infinities
   const double q = a.hi / b.hi;
+  if (!std::isfinite(q) || std::isinf(b.hi)) return DoubleDouble(q);
   DoubleDouble r = a - b * DoubleDouble(q);
   const double q2 = r.hi / b.hi;
   r = r - b * DoubleDouble(q2);
   return fast_two_sum(q, q2) + DoubleDouble(r.hi / b.hi);
 }
 
-inline DoubleDouble sqrt(DoubleDouble a) {  // a >= 0: one Newton step from the nearest double
-  if (a.hi == 0) return a;
+inline DoubleDouble sqrt(DoubleDouble a) {  // a >= 0, also infinite: one Newton step from the nearest double
+  if (a.hi == 0 || std::isinf(a.hi)) return DoubleDouble(a.hi);
   const double x = std::sqrt(a.hi);
   return DoubleDouble(x) + DoubleDouble((a - two_prod(x, x)).hi / (2 * x));
 }

@@ -67,6 +67,20 @@ TEST(DoubleDouble, ExpMeetsItsLimits) {
   EXPECT_EQ(static_cast<double>(sqrt(DoubleDouble(0.0))), 0);
 }
 
+TEST(DoubleDouble, DivisionAndRootMeetTheirLimits) {
+  const double inf = std::numeric_limits<double>::infinity();
+  const auto ratio = [](double a, double b) { return static_cast<double>(DoubleDouble(a) / DoubleDouble(b)); };
+  EXPECT_EQ(ratio(3, inf), 0);
+  EXPECT_TRUE(std::signbit(ratio(-3, inf)));
+  EXPECT_EQ(ratio(inf, -2), -inf);
+  EXPECT_EQ(ratio(1, 0), inf);
+  EXPECT_TRUE(std::isnan(ratio(inf, inf)));
+  EXPECT_EQ(static_cast<double>(sqrt(DoubleDouble(inf))), inf);
+  const DoubleDouble r = DoubleDouble(1.0) / sqrt(DoubleDouble(inf));
+  EXPECT_EQ(r.hi, 0);
+  EXPECT_EQ(r.lo, 0);
+}
+
 TEST(Dot, KeepsItsErrorBoundWhenTheSumCancels) {
   const std::vector<DoubleDouble> x = operands();
   Dot<DoubleDouble> dot;

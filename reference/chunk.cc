@@ -5,6 +5,7 @@
 #include <span>
 
 #include "core/error.h"
+#include "reference/gate_split.h"
 #include "reference/gdn.h"
 #include "reference/gdn_data.h"
 #include "reference/mma.h"
@@ -180,15 +181,36 @@ class ChunkForm {
     if (taps_)
       for (Index i = 0; i < at.own; ++i)
         outputs_.find("g_cum")->second.store((at.first + i) * p_.HV + at.h, b[static_cast<std::size_t>(i)]);
-    if (staging_.decay != Store::f32 || ranges) {
-      d.between = store("decay", staging_.decay, d.between, ranges).sum();
-      d.to_row = store("decay", staging_.decay, d.to_row, ranges).sum();
-      d.to_end = store("decay", staging_.decay, d.to_end, ranges).sum();
+    if (staging_.gate.anchor != Anchor::direct) d.between = split_decays<Real>(staging_.gate, b, ranges);
+    if (staging_.decay != Store::f32) {
+      d.between = store("decay", staging_.decay, d.between, nullptr).sum();
+      d.to_row = store("decay", staging_.decay, d.to_row, nullptr).sum();
+      d.to_end = store("decay", staging_.decay, d.to_end, nullptr).sum();
       d.whole = store("decay", staging_.decay, Matrix<Real>::Constant(1, 1, d.whole), nullptr).sum()(0, 0);
     }
+    if (ranges) record_decays(at, d, *ranges);
     return d;
   }
-  Real exponential(double sum) const { return decay(p_.math, static_cast<Real>(sum)); }
+  // What the decays of a chunk would be in f64 beside what they are: to_row, and between (or to_end, of a split gate).
+  void record_decays(const Place& at, const Decays<Real>& d, Ranges& ranges) const {
+    const Index n = at.rows;
+    const bool split = staging_.gate.anchor != Anchor::direct;
+    std::vector<double> before, after;
+    double sum = 0;
+    for (Index i = 0; i < n; ++i) {
+      before.push_back(decay_before_store(sum += data_.g_at(at.first + i, at.h)));
+      after.push_back(static_cast<double>(d.to_row(i)));
+      if (split && i < n - 1) continue;
+      double over = 0;
+      for (Index j = i; j >= 0; over += data_.g_at(at.first + j, at.h), --j) {
+        before.push_back(decay_before_store(over));
+        after.push_back(static_cast<double>(split ? d.to_end(j) : d.between(i, j)));
+      }
+    }
+    record(ranges, "decay", store_format(staging_.decay, p_.io), std::span<const double>(before),
+           std::span<const double>(after));
+  }
+  Real exponential(double sum) const { return decay(p_.math, static_cast<Real>(sum), staging_.fast_exp); }
 
   Matrix<Real> inverse(const Matrix<Real>& A) const {
     const Index n = A.rows();

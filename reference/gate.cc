@@ -16,13 +16,23 @@ float log1p_f32(MathMode math, float t) {  // 0 <= t <= 1
   return 2 * std::fma(sum * z, s, s);
 }
 
-// a may be infinite: a * 0 is still 0.
-float softplus_gate(MathMode math, float y, float a) {
-  const float softplus = std::fmax(y, 0.0f) + log1p_f32(math, decay(math, -std::fabs(y)));
-  return softplus == 0 ? -0.0f : -a * softplus;
+// a = exp(A_log). It may be infinite where a y is not, and a 0 is 0.
+struct Rate {
+  float a = 1, A_log = 0;
+};
+float times(const Rate& rate, float y) {
+  if (y == 0) return y;
+  if (!std::isinf(rate.a)) return rate.a * y;
+  const float root = decay(MathMode::precise, 0.5f * rate.A_log);
+  return root * y * root;
 }
-float bounded_gate(MathMode math, float y, float a, float lower_bound) {
-  const float z = y == 0 ? 0.0f : a * y, t = decay(math, -std::fabs(z));
+
+float softplus_gate(MathMode math, float y, const Rate& rate) {
+  const float softplus = std::fmax(y, 0.0f) + log1p_f32(math, decay(math, -std::fabs(y)));
+  return -times(rate, softplus);
+}
+float bounded_gate(MathMode math, float y, const Rate& rate, float lower_bound) {
+  const float z = times(rate, y), t = decay(math, -std::fabs(z));
   return (z < 0 ? lower_bound * t : lower_bound) / (1 + t);
 }
 
@@ -31,10 +41,13 @@ float bounded_gate(MathMode math, float y, float a, float lower_bound) {
 Tensors gate(const Problem& problem, const Tensors& inputs) {
   Tensors outputs = unwritten_outputs(problem);
   const std::vector<double> x = to_f64(get(inputs, "raw_gate")), bias = to_f64(get(inputs, "dt_bias"));
-  std::vector<float> a(static_cast<std::size_t>(problem.HV), 1.0f);
+  std::vector<Rate> rates(static_cast<std::size_t>(problem.HV));
   if (problem.a_log == Switch::on) {
     const std::vector<double> A_log = to_f64(get(inputs, "A_log"));
-    for (std::size_t h = 0; h < a.size(); ++h) a[h] = decay(MathMode::precise, static_cast<float>(A_log[h]));
+    for (std::size_t h = 0; h < rates.size(); ++h) {
+      const auto log = static_cast<float>(A_log[h]);
+      rates[h] = {decay(MathMode::precise, log), log};
+    }
   }
   const std::int64_t width = problem.per == "channel" ? problem.K : 1, row = problem.HV * width;
   Tensor& g = outputs.find("g")->second;
@@ -43,9 +56,9 @@ Tensors gate(const Problem& problem, const Tensors& inputs) {
     const std::int64_t c = i % row;
     const float y =
         static_cast<float>(x[static_cast<std::size_t>(i)]) + static_cast<float>(bias[static_cast<std::size_t>(c)]);
-    const float a_h = a[static_cast<std::size_t>(c / width)];
-    g.store(i, problem.transform == "bounded" ? bounded_gate(problem.math, y, a_h, static_cast<float>(problem.lower_bound))
-                                              : softplus_gate(problem.math, y, a_h));
+    const Rate& rate = rates[static_cast<std::size_t>(c / width)];
+    g.store(i, problem.transform == "bounded" ? bounded_gate(problem.math, y, rate, static_cast<float>(problem.lower_bound))
+                                              : softplus_gate(problem.math, y, rate));
   }
   return outputs;
 }

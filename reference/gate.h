@@ -1,6 +1,7 @@
 // Gate transform in f32, rounded after every operation. y = raw_gate + dt_bias, a = exp(A_log), A_log absent: a = 1
 //   softplus: g = -a (max(y, 0) + log1p(t)), t = exp(-|y|)
 //   bounded:  z = a y, t = exp(-|z|), g = lower_bound / (1 + t), with lower_bound t above for z < 0
+// exp(A_log) may pass the largest f32 where a times something does not: its root is then taken twice.
 // math = fast: exp(x) is 2^RN(x log2 e), and log1p(t) the series of 2 atanh(t / (2 + t)). a is precise in either mode.
 #pragma once
 #include "core/problem.h"

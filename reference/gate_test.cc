@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -56,6 +57,21 @@ TEST(Gate, an_infinite_rate_saturates_without_nan) {
   EXPECT_EQ(run_gate("transform=softplus", {-1e4}, 100, 0).load(0), 0);
 }
 
+TEST(Gate, a_rate_beyond_f32_overflows_only_where_the_gate_does) {
+  const std::vector<double> raw{-10, -80, 10};
+  const Tensor soft = run_gate("transform=softplus", raw, 89, 0);  // exp(89) is infinite in f32
+  for (std::int64_t i = 0; i < 2; ++i) {
+    const double right = -std::exp(89) * softplus(raw[static_cast<std::size_t>(i)]);
+    // Roundings of exp's two arguments by their sizes (10 or 80, twice 44.5), five results.
+    EXPECT_LE(std::fabs(soft.load(i) - right), (80 + 89 + 5 * 2) * 0x1p-24 * std::fabs(right));
+  }
+  EXPECT_EQ(soft.load(2), -std::numeric_limits<double>::infinity());
+  const Tensor bounded = run_gate("transform=bounded", {1e-39, -1e-39}, 89, 0);
+  const double z = std::exp(89) * static_cast<double>(1e-39f);
+  EXPECT_LE(std::fabs(bounded.load(0) + 5 / (1 + std::exp(-z))), 5 * 100 * 0x1p-24);
+  EXPECT_LE(std::fabs(bounded.load(1) + 5 / (1 + std::exp(z))), 5 * 100 * 0x1p-24);
+}
+
 TEST(Gate, a_missing_A_log_has_the_bits_of_A_log_zero) {
   const std::vector<double> raw{-3, -0.25, 0, 0.3, 7};
   for (const char* transform : {"transform=softplus", "transform=bounded"})
@@ -72,6 +88,23 @@ TEST(Gate, per_channel_bias_is_read_by_channel) {
   const Tensor g = get(gate(c.problem, inputs), "g");
   for (std::int64_t i = 0; i < 24; ++i)
     EXPECT_LE(std::fabs(g.load(i) + softplus(static_cast<double>(i % 8))), 4 * 0x1p-24 * 8);
+}
+
+TEST(L2norm, a_sum_of_squares_beyond_f32_still_gives_unit_rows) {
+  Case c = parse_id("l2norm/fwd/len=2,HK=1,K=128/f32");
+  Tensors inputs = make_inputs(c);
+  Tensors scaled = inputs;
+  for (std::int64_t i = 0; i < 2 * 128; ++i) scaled["x"].store(i, std::ldexp(inputs["x"].load(i), 120));
+  const Tensor y = get(l2norm(c.problem, scaled), "y");
+  constexpr double kGamma = (128 + 4) * 0x1p-24;
+  for (std::int64_t row = 0; row < 2; ++row) {
+    double sum = 0;
+    for (std::int64_t i = row * 128; i < (row + 1) * 128; ++i) sum += inputs["x"].load(i) * inputs["x"].load(i);
+    for (std::int64_t i = row * 128; i < (row + 1) * 128; ++i) {
+      const double right = inputs["x"].load(i) / std::sqrt(sum);
+      EXPECT_LE(std::fabs(y.load(i) - right), kGamma * std::fabs(right));
+    }
+  }
 }
 
 TEST(L2norm, eps_is_added_to_the_sum_and_zero_rows_stay_zero) {

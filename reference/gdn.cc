@@ -3,18 +3,30 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "reference/gate_split.h"
 #include "reference/gdn_data.h"
 
 namespace deltagauge::reference {
 namespace {
 
+// Adds what storing x in format met.
+template <class Real, class Values>
+void record_store(Ranges& ranges, std::string_view name, DType format, const Values& x) {
+  const std::vector<Real> before(x.data(), x.data() + x.size());
+  std::vector<Real> after = before;
+  for (Real& e : after) e = round_value(format, e);
+  record(ranges, name, format, std::span<const Real>(before), std::span<const Real>(after));
+}
+
 template <class Real>
-Tensors recurrent(const Problem& p, const Tensors& inputs) {
+Tensors recurrent(const Problem& p, const Tensors& inputs, Ranges* ranges) {
   const GdnData<Real> data(p, inputs);
   Tensors outputs = unwritten_outputs(p);
   Tensor& o = outputs.find("o")->second;
   const Real scale = static_cast<Real>(p.q_scale());
+  const DType real = std::is_same_v<Real, double> ? DType::f64 : DType::f32;
   for_each_head(p, [&](std::int64_t n, std::int64_t h) {
+    Ranges met;
     Matrix<Real> S = data.initial_state(n, h);
     Vector<Real> u(p.V);
     for (std::int64_t row = data.begin(n); row < data.begin(n) + data.length(n); ++row) {
@@ -29,8 +41,17 @@ Tensors recurrent(const Problem& p, const Tensors& inputs) {
       S.noalias() += u * k.transpose();
       const Matrix<Real> out = (scale * (S * q)).transpose();
       write_rows(o, (row * p.HV + h) * p.V, p.V, out);
+      if (!ranges) continue;
+      const double before = decay_before_store(data.g_at(row, h)), after = static_cast<double>(alpha);
+      record(met, "decay", real, std::span(&before, 1), std::span(&after, 1));
+      record_store<Real>(met, "S", real, S);
+      record_store<Real>(met, "o", p.io, out);
     }
     write_final_state(outputs, p, n, h, S);
+    if (!ranges) return;
+    record_store<Real>(met, "final_state", p.state, S);
+#pragma omp critical(deltagauge_ranges)
+    merge(*ranges, met);
   });
   return outputs;
 }
@@ -83,8 +104,9 @@ Tensors textbook(const Problem& p, const Tensors& inputs, std::int64_t chunk, bo
 
 }  // namespace
 
-Tensors gdn_recurrent(const Problem& problem, const Tensors& inputs, Precision precision) {
-  return precision == Precision::f64 ? recurrent<double>(problem, inputs) : recurrent<float>(problem, inputs);
+Tensors gdn_recurrent(const Problem& problem, const Tensors& inputs, Precision precision, Ranges* ranges) {
+  return precision == Precision::f64 ? recurrent<double>(problem, inputs, ranges)
+                                     : recurrent<float>(problem, inputs, ranges);
 }
 
 Tensors gdn_textbook(const Problem& problem, const Tensors& inputs, std::int64_t chunk, Precision precision, bool taps) {

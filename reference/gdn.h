@@ -22,7 +22,8 @@ namespace deltagauge::reference {
 // The working type of the two plain forms.
 enum class Precision { f32, f64 };
 
-Tensors gdn_recurrent(const Problem& problem, const Tensors& inputs, Precision precision);
+// ranges, where given: decay, S after each token, o, final_state.
+Tensors gdn_recurrent(const Problem& problem, const Tensors& inputs, Precision precision, Ranges* ranges = nullptr);
 // chunk >= 1. With taps also w [T, HV, K], u and v_new [T, HV, V].
 Tensors gdn_textbook(const Problem& problem, const Tensors& inputs, std::int64_t chunk, Precision precision, bool taps);
 

@@ -11,6 +11,7 @@
 #include "core/op.h"
 #include "core/problem.h"
 #include "core/tensor.h"
+#include "reference/exponential.h"
 #include "reference/l2norm.h"
 
 namespace deltagauge::reference {
@@ -20,17 +21,6 @@ using Matrix = Eigen::Matrix<Real, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMaj
 template <class Real>
 using Vector = Eigen::Matrix<Real, Eigen::Dynamic, 1>;
 using Index = Eigen::Index;
-
-// exp(x) as the kernel has it: correctly rounded; in fast f32 the rounded product x log2(e) goes through 2^y.
-template <class Real>
-Real decay(MathMode math, Real x) {
-  if constexpr (std::is_same_v<Real, float>) {
-    if (math == MathMode::fast) return static_cast<float>(std::exp2(static_cast<double>(x * 0x1.715476p+0f)));
-    return static_cast<float>(std::exp(static_cast<double>(x)));
-  } else {
-    return std::exp(x);
-  }
-}
 
 template <class Real>
 struct GdnData {

@@ -1,5 +1,6 @@
 // Row normalisation in the working type: y = x r, r = 1 / sqrt(sum x^2 + 1e-6), the eps on the sum; y rounded to io.
 #pragma once
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 
@@ -11,11 +12,24 @@ namespace deltagauge::reference {
 
 inline constexpr double kL2Eps = 1e-6;
 
-// One row of K values in place, rounded to dtype (f64: not rounded).
+// One row of K values in place, rounded to dtype (f64: not rounded). A sum of squares beyond the working type is taken of
+// the row times a power of two: y is at most 1 there, so an overflow is no rounding that a kernel could plead.
 template <class Real>
 void normalise_row(std::int64_t K, Real* x, DType dtype, double eps = kL2Eps) {
-  Real sum = 0;
-  for (std::int64_t c = 0; c < K; ++c) sum += x[c] * x[c];
+  const auto squares = [&] {
+    Real sum = 0;
+    for (std::int64_t c = 0; c < K; ++c) sum += x[c] * x[c];
+    return sum;
+  };
+  Real sum = squares();
+  if (std::isinf(sum)) {
+    Real largest = 0;
+    for (std::int64_t c = 0; c < K; ++c) largest = std::max(largest, std::abs(x[c]));
+    const Real down = std::isinf(largest) ? Real(1) : std::ldexp(Real(1), -std::ilogb(largest));
+    for (std::int64_t c = 0; c < K; ++c) x[c] *= down;
+    sum = squares();
+    eps *= static_cast<double>(down) * static_cast<double>(down);
+  }
   const Real r = 1 / std::sqrt(sum + static_cast<Real>(eps));
   for (std::int64_t c = 0; c < K; ++c) x[c] = round_value(dtype, x[c] * r);
 }

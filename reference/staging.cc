@@ -7,6 +7,7 @@
 #include "reference/gate.h"
 #include "reference/gdn.h"
 #include "reference/l2norm.h"
+#include "reference/rounding.h"
 
 namespace deltagauge::reference {
 namespace {
@@ -58,6 +59,32 @@ constexpr Staging kStagings[] = {
     uniform("gate.f32", "f32, rounded after every operation", 0, kF32, Accumulate::f32, Solver::fs32, "gate"),
 };
 
+// Forward of chunk64.io with one thing changed.
+constexpr Staging peer(std::string_view name, std::string_view summary, GateSplit gate, Store S = kIo,
+                       Solver solver = Solver::block16, FastExp fast_exp = FastExp::exp2f) {
+  Staging staging = uniform(name, summary, 64, kIo, Accumulate::f32, solver);
+  staging.S = S;
+  staging.gate = gate;
+  staging.fast_exp = fast_exp;
+  return staging;
+}
+
+constexpr Staging kPeers[] = {
+    peer("split16.first.f32", "gates split about the first of 16 rows, f32 factors", {Anchor::first, 16, kF32}),
+    peer("split16.first.bf16", "gates split about the first of 16 rows, bf16 factors", {Anchor::first, 16, Store::bf16}),
+    peer("split16.first.f16", "gates split about the first of 16 rows, f16 factors", {Anchor::first, 16, Store::f16}),
+    peer("split16.middle.f32", "gates split about the middle of 16 rows, f32 factors", {Anchor::middle, 16, kF32}),
+    peer("split16.middle.f16", "gates split about the middle of 16 rows, f16 factors", {Anchor::middle, 16, Store::f16}),
+    peer("split16.before.f32", "gates split about the row before 16 rows, f32 factors", {Anchor::before, 16, kF32}),
+    peer("split8.first.f32", "gates split about the first of 8 rows, f32 factors", {Anchor::first, 8, kF32}),
+    peer("split8.first.f16", "gates split about the first of 8 rows, f16 factors", {Anchor::first, 8, Store::f16}),
+    peer("split64.before.f32", "gates split over the whole chunk, exp(b_i) exp(-b_j), f32 factors",
+         {Anchor::before, 64, kF32}),
+    peer("state.f16", "the state as an f16 operand, unscaled", {}, Store::f16),
+    peer("doubling16.f16", "16 x 16 inverses by doubling in f16", {}, kIo, Solver::doubling16_f16),
+    peer("ex2.ftz", "fast decays by ex2.approx.ftz", {}, kIo, Solver::block16, FastExp::ex2_ftz),
+};
+
 void check_inputs(const Problem& problem, const Tensors& inputs) {
   for (const TensorSpec& spec : op_info(problem.op).inputs(problem)) {
     const Tensor& t = get(inputs, spec.name);
@@ -84,14 +111,25 @@ std::string_view name(Solver solver) {
 }
 
 std::span<const Staging> stagings() { return kStagings; }
+std::span<const Staging> peer_stagings() { return kPeers; }
 
 const Staging& staging(std::string_view name) {
   std::string known;
-  for (const Staging& s : kStagings) {
-    if (s.name == name) return s;
-    known += " " + std::string(s.name);
-  }
+  for (const auto list : {stagings(), peer_stagings()})
+    for (const Staging& s : list) {
+      if (s.name == name) return s;
+      known += " " + std::string(s.name);
+    }
   fail("staging: expected one of", known, ", got '", name, "'");
+}
+
+Staging without_range_limits(const Staging& staging, DType io) {
+  Staging wide = staging;
+  for (Store* store : {&wide.Ainv, &wide.P, &wide.S, &wide.resid, &wide.v_new, &wide.v_new_decayed, &wide.decay})
+    if (store_format(*store, io) == DType::f16) *store = is_split(*store) ? Store::split_tf32 : Store::tf32;
+  wide.gate.endless = true;
+  if (wide.fast_exp == FastExp::ex2_ftz) wide.fast_exp = FastExp::ex2;
+  return wide;
 }
 
 Tensors run(const Problem& problem, const Tensors& inputs, const Staging& staging, bool taps, Ranges* ranges) {
@@ -102,7 +140,7 @@ Tensors run(const Problem& problem, const Tensors& inputs, const Staging& stagin
   if (problem.op == "l2norm") return l2norm(problem, inputs);
   if (problem.op == "gate") return gate(problem, inputs);
   if (staging.chunk == 0)
-    return gdn_recurrent(problem, inputs, staging.accumulate == Accumulate::f64 ? Precision::f64 : Precision::f32);
+    return gdn_recurrent(problem, inputs, staging.accumulate == Accumulate::f64 ? Precision::f64 : Precision::f32, ranges);
   return gdn_staged(problem, inputs, staging, taps, ranges);
 }
 

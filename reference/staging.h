@@ -22,10 +22,25 @@ enum class Store { f64, f32, tf32, io, split, f16, bf16, split_tf32, io_scaled, 
 enum class Accumulate { f64, f32, tensor_core };
 // How (I + A)^-1 is formed.
 enum class Solver { fs64, fs32, block16, doubling16_f16, doubling16_bf16, doubling_f32 };
+// exp(b_i - b_j) of rows i >= j (gdn.h): directly from the gates between them, or as exp(b_i - b_r) exp(b_r - b_j) with r
+// the row before the block of rows that holds i, its first, or its middle row (rows / 2 from 0).
+enum class Anchor { direct, before, first, middle };
+// exp in math=fast: 2^y of the rounded product y = x log2(e), subnormals kept; or the same by ex2.approx, off by up to
+// 2^-22, which with ftz gives 0 for what is subnormal. Only the decays are flushed: sums and products keep their subnormals.
+enum class FastExp { exp2f, ex2, ex2_ftz };
 
 std::string_view name(Store store);  // as the enumerators are spelled
 std::string_view name(Accumulate accumulate);
 std::string_view name(Solver solver);
+
+// Where the second factor of a split reaches s rows back it leaves its format at |g| = E / (s log2 e) nats a token, 2^E the
+// end of the format (f32, bf16: 128, f16: 16).
+struct GateSplit {
+  Anchor anchor = Anchor::direct;
+  std::int64_t rows = 16;     // of a block
+  Store factor = Store::f32;  // f32, bf16 or f16, of both factors
+  bool endless = false;       // the factors' significands are rounded, their exponents have no end
+};
 
 struct Staging {
   std::string_view name;  // "chunk_sm80.plain"
@@ -37,9 +52,18 @@ struct Staging {
   Accumulate accumulate;
   Solver solver;
   std::string_view op = "gdn";  // the op it belongs to
+  GateSplit gate{};
+  FastExp fast_exp = FastExp::exp2f;
 };
 std::span<const Staging> stagings();
-const Staging& staging(std::string_view name);  // throws Error naming the known ones
+// Schemes that other kernels use and whose range ends early, to show where (docs/range.md). Not among stagings(): a kernel
+// that declares one is not thereby right.
+std::span<const Staging> peer_stagings();
+const Staging& staging(std::string_view name);  // of either list; throws Error naming the known ones
+
+// The same with every significand rounded as before and the exponents of f32: f16 stores become tf32, which has as many
+// fraction bits, split gates lose the ends of their factors, fast exponentials keep subnormals.
+Staging without_range_limits(const Staging& staging, DType io);
 
 // Forward of problem.op on the CPU with that staging. Returns the outputs in their own dtypes (o in io, final_state in
 // state; rows past the active end are NaN), and with taps also the intermediates it forms, as f32 or f64 (names and shapes

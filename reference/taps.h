@@ -30,7 +30,8 @@ struct Range {
   void add(const Range& other);  // the same tap from another head or chunk
 };
 
-// By tap name: decay Akk Ainv P S resid v_new v_new_decayed o final_state.
+// By tap name: decay Akk Ainv P S resid v_new v_new_decayed o final_state, and decay_i = exp(b_i - b_r),
+// decay_j = exp(b_r - b_j) of a split gate. What a decay is before its store is f64, held within exp(-700) and exp(700).
 using Ranges = std::map<std::string, Range, std::less<>>;
 
 // Adds what one store of before -> after met to ranges[name]. Spans of equal length.
