@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <limits>
 #include <map>
 #include <tuple>
 
 #include "core/error.h"
 #include "core/problem.h"
+#include "reports/printable.h"
 
 namespace deltagauge::reports {
 namespace {
@@ -32,10 +34,12 @@ std::string accuracy_table(std::span<const Report> reports) {
       for (const auto& [tensor, m] : r.tensors) {
         Row& row = rows[{r.backend, io, tensor}];
         ++row.cases;
-        raise(row.rel_l2, m.rel_l2);
-        raise(row.element_ratio, m.element_ratio);
-        if (row.worst_case.empty() || worse(m.row_ratio, row.row_ratio))
-          row.row_ratio = m.row_ratio, row.worst_case = r.test;
+        // The figures leave out elements that are non-finite where the right value is not: no figure stands for those.
+        const double none = m.non_finite ? std::numeric_limits<double>::quiet_NaN() : 0;
+        raise(row.rel_l2, m.rel_l2 + none);
+        raise(row.element_ratio, m.element_ratio + none);
+        if (row.worst_case.empty() || worse(m.row_ratio + none, row.row_ratio))
+          row.row_ratio = m.row_ratio + none, row.worst_case = r.test;
       }
     }
   }
@@ -44,8 +48,9 @@ std::string accuracy_table(std::span<const Report> reports) {
       "| kernel | io | tensor | cases | worst rel-L2 | worst row ratio | worst element ratio | worst regime |\n"
       "|---|---|---|---|---|---|---|---|\n";
   for (const auto& [key, row] : rows)
-    text += fmt::format("| {} | {} | {} | {} | {:.2e} | {:.2f} | {:.2f} | `{}` |\n", std::get<0>(key), std::get<1>(key),
-                        std::get<2>(key), row.cases, row.rel_l2, row.row_ratio, row.element_ratio, row.worst_case);
+    text += fmt::format("| {} | {} | {} | {} | {:.2e} | {:.2f} | {:.2f} | `{}` |\n", printable(std::get<0>(key)),
+                        std::get<1>(key), printable(std::get<2>(key)), row.cases, row.rel_l2, row.row_ratio,
+                        row.element_ratio, printable(row.worst_case));
   return text;
 }
 

@@ -2,6 +2,7 @@
 
 #include <sys/utsname.h>
 
+#include <ctime>
 #include <fstream>
 #include <sstream>
 #include <thread>
@@ -42,6 +43,14 @@ Host this_host() {
   if (host.cpu.empty()) host.cpu = system.machine;
   host.threads = static_cast<int>(std::thread::hardware_concurrency());
   return host;
+}
+
+std::string utc_now() {
+  const std::time_t now = std::time(nullptr);
+  std::tm utc{};
+  ::gmtime_r(&now, &utc);
+  char text[32];
+  return {text, std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S+00:00", &utc)};
 }
 
 }  // namespace deltagauge::reports

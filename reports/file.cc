@@ -1,8 +1,12 @@
 #include "reports/file.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -11,7 +15,63 @@
 #include "core/error.h"
 
 namespace deltagauge::reports {
+namespace {
+
 namespace fs = std::filesystem;
+
+[[noreturn]] void cannot_write(const std::string& path, int error) { fail(path, ": cannot write: ", std::strerror(error)); }
+
+// Writes all of content and closes. 0, or what went wrong.
+int fill(int descriptor, std::string_view content) {
+  int error = 0;
+  while (!content.empty() && error == 0) {
+    const ssize_t written = ::write(descriptor, content.data(), content.size());
+    if (written >= 0)
+      content.remove_prefix(static_cast<std::size_t>(written));
+    else if (errno != EINTR)
+      error = errno;
+  }
+  if (::close(descriptor) != 0 && error == 0) error = errno;
+  return error;
+}
+
+// The path that a link stands for, one step on; empty when path is no link.
+fs::path step(const fs::path& path) {
+  std::error_code problem;
+  const fs::path to = fs::read_symlink(path, problem);
+  return problem ? fs::path() : path.parent_path() / to;
+}
+
+// The open descriptor of this process that path names, as /dev/stdout does, or -1.
+int descriptor_of(fs::path path) {
+  const fs::path own = "/proc/" + std::to_string(::getpid()) + "/fd";
+  for (int links = 0; links < 40 && !path.empty(); ++links, path = step(path)) {
+    std::error_code problem;
+    if (fs::canonical(fs::absolute(path).parent_path(), problem) == own) return std::atoi(path.filename().c_str());
+  }
+  return -1;
+}
+
+// What a path stands for when it is a regular file or not there, symlinks followed, or nothing for a device, a FIFO, an
+// open descriptor: those are written where they are.
+struct Target {
+  std::string replaceable;  // empty: open the path itself
+  mode_t mode = 0666;       // of the file that is replaced
+};
+Target target_of(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) == 0) {
+    if (!S_ISREG(status.st_mode) || descriptor_of(path) >= 0) return {};
+    if (::access(path.c_str(), W_OK) != 0) cannot_write(path, errno);
+    return {fs::canonical(path).string(), status.st_mode & 07777};
+  }
+  if (errno != ENOENT) cannot_write(path, errno);
+  fs::path file = path;  // perhaps a link to a file that is not there
+  for (fs::path to = step(file); !to.empty(); to = step(file)) file = to;
+  return {file.string()};
+}
+
+}  // namespace
 
 std::string read_file(const std::string& path) {
   std::error_code ignored;
@@ -24,21 +84,39 @@ std::string read_file(const std::string& path) {
 }
 
 void write_file(const std::string& path, std::string_view content) {
-  const std::string temporary = path + ".tmp" + std::to_string(::getpid());
-  std::ofstream out(temporary, std::ios::binary | std::ios::trunc);
-  if (!out) fail(path, ": cannot write: ", std::strerror(errno));
-  out.write(content.data(), static_cast<std::streamsize>(content.size()));
-  out.close();
-  std::error_code problem;
-  if (!out)
-    problem = std::make_error_code(std::errc::io_error);
-  else
-    fs::rename(temporary, path, problem);
-  if (problem) {
-    std::error_code ignored;
-    fs::remove(temporary, ignored);
-    fail(path, ": cannot write: ", problem.message());
+  const Target target = target_of(path);
+  if (target.replaceable.empty()) {
+    const int open = descriptor_of(path);  // written where it stands: whoever holds it goes on behind
+    const int descriptor = open >= 0 ? ::dup(open) : ::open(path.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC);
+    if (descriptor < 0) cannot_write(path, errno);
+    if (const int error = fill(descriptor, content)) cannot_write(path, error);
+    return;
   }
+  const std::string temporary =
+      (fs::path(target.replaceable).parent_path() / (".deltagauge.tmp" + std::to_string(::getpid()))).string();
+  const int descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, target.mode);
+  if (descriptor < 0) cannot_write(path, errno);
+  int error = fill(descriptor, content);
+  if (error == 0 && std::rename(temporary.c_str(), target.replaceable.c_str()) != 0) error = errno;
+  if (error == 0) return;
+  ::unlink(temporary.c_str());
+  cannot_write(path, error);
+}
+
+void append_file(const std::string& path, std::string_view content) {
+  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  if (descriptor < 0) cannot_write(path, errno);
+  if (const int error = fill(descriptor, content)) cannot_write(path, error);
+}
+
+void require_writable_file(const std::string& path) {
+  const Target target = target_of(path);
+  if (!target.replaceable.empty()) {
+    const std::string folder = fs::path(target.replaceable).parent_path().string();
+    return require_writable_directory(folder.empty() ? "." : folder);
+  }
+  if (fs::is_directory(path)) fail(path, ": expected a file, got a directory");
+  if (::access(path.c_str(), W_OK) != 0) cannot_write(path, errno);
 }
 
 void require_writable_directory(const std::string& path) {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/json_text.h"
 #include "reports/file.h"
 
 namespace deltagauge::reports {
@@ -96,6 +97,7 @@ Json write(const Result& r) {
   if (!r.ranges.empty())
     for (const auto& [stage, range] : r.ranges) out["ranges"][stage] = write(range);
   if (!r.digests.empty()) out["digests"] = r.digests;
+  for (const auto& [key, value] : r.values) out["values"][key] = number(value);
   if (r.timing) out["timing"] = write(*r.timing);
   if (!r.repro.empty()) out["repro"] = r.repro;
   return out;
@@ -265,7 +267,7 @@ Outcome read_outcome(const At& at) {
 
 Result read_result(const At& at) {
   object(at, {"case", "name", "op", "direction", "backend", "check", "outcome", "reason", "seconds", "tensors", "ranges",
-              "digests", "timing", "repro"});
+              "digests", "values", "timing", "repro"});
   Result r;
   r.test = text(member(at, "case"));
   r.name = text(member(at, "name"));
@@ -279,6 +281,8 @@ Result read_result(const At& at) {
   r.tensors = dictionary(member(at, "tensors"), read_metrics);
   if (const auto ranges = maybe_member(at, "ranges")) r.ranges = dictionary(*ranges, read_range);
   if (const auto digests = maybe_member(at, "digests")) r.digests = dictionary(*digests, text);
+  if (const auto values = maybe_member(at, "values"))
+    r.values = dictionary(*values, [](const At& value) { return number(value); });
   if (const auto timing = maybe_member(at, "timing")) r.timing = read_timing(*timing);
   if (const auto repro = maybe_member(at, "repro")) r.repro = text(*repro);
   return r;
@@ -327,6 +331,7 @@ std::string to_json(const Report& report) {
                      {"host", {{"os", report.host.os}, {"cpu", report.host.cpu}, {"threads", report.host.threads}}},
                      {"device", device},
                      {"roofline", roofline},
+                     {"started", report.started},
                      {"argv", report.argv},
                      {"configs", configs},
                      {"summary", write(report.summary())},
@@ -337,12 +342,15 @@ std::string to_json(const Report& report) {
 Report parse_report(std::string_view json, const std::string& path) {
   Json root;
   try {
+    check_json_text(json, JsonPath::pointer);
     root = Json::parse(json);
+  } catch (const Error& e) {
+    fail(path, e.what()[0] == '#' ? "" : ": ", e.what());
   } catch (const Json::exception& e) {
     fail(path, ": not JSON: ", e.what());
   }
-  const At at =
-      object({root, path + "#"}, {"schema", "tool", "host", "device", "roofline", "argv", "configs", "summary", "results"});
+  const At at = object({root, path + "#"},
+                       {"schema", "tool", "host", "device", "roofline", "started", "argv", "configs", "summary", "results"});
   if (const At schema = member(at, "schema"); text(schema) != kSchema)
     bad(schema, "expected \"", kSchema, "\", got \"", text(schema), "\"");
   Report report;
@@ -354,6 +362,7 @@ Report parse_report(std::string_view json, const std::string& path) {
     object(*roofline, {"copy_tb_s", "tensor_tflop_s"});
     report.roofline = Roofline{number(member(*roofline, "copy_tb_s")), number(member(*roofline, "tensor_tflop_s"))};
   }
+  if (const auto started = maybe_member(at, "started")) report.started = text(*started);
   report.argv = list(member(at, "argv"), text);
   report.configs = list(member(at, "configs"), read_config);
   report.results = list(member(at, "results"), read_result);

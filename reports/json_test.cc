@@ -34,7 +34,7 @@ TEST(ReportJson, keeps_the_order_of_keys) {
     for (const auto& item : object.items()) text += item.key() + " ";
     return text;
   };
-  EXPECT_EQ(keys(root), "schema tool host device roofline argv configs summary results ");
+  EXPECT_EQ(keys(root), "schema tool host device roofline started argv configs summary results ");
   EXPECT_EQ(keys(root["tool"]), "version git_sha dirty compiler cuda_archs ");
   EXPECT_EQ(keys(root["summary"]), "judged passed failed skipped errors ");
   EXPECT_EQ(keys(root["results"][1]), "case name op direction backend check outcome reason seconds tensors repro ");
@@ -78,8 +78,10 @@ TEST(ReportJson, names_the_place_of_every_departure) {
       {"/results/4/timing/samples/0", "fast", "r.json#/results/4/timing/samples/0: expected a number"},
       {"/results/4/timing/settled", 1, "r.json#/results/4/timing/settled: expected true or false"},
       {"/results/4/timing/conditions/mhz", 1, "r.json#/results/4/timing/conditions: unknown key \"mhz\""},
-      {"/results/0/tensors/o/map/heads", 5, "r.json#/results/0/tensors/o/map: expected heads x blocks = 5 x 3 values, got 12"},
+      {"/results/0/tensors/o/map/heads", 5,
+       "r.json#/results/0/tensors/o/map: expected heads x blocks = 5 x 3 values, got 12"},
       {"/results/0/ranges/Ainv/flushes", 0.5, "r.json#/results/0/ranges/Ainv/flushes: expected a 64-bit integer"},
+      {"/results/0/values/h0.largest_safe", "big", "r.json#/results/0/values/h0.largest_safe: expected a number"},
       {"/results/0/tensors", nullptr, "r.json#/results/0/tensors: expected an object, got null"},
   };
   for (const auto& broken : kBroken) {
@@ -91,6 +93,10 @@ TEST(ReportJson, names_the_place_of_every_departure) {
   root["results"][2].erase("check");
   EXPECT_EQ(error_of(root.dump()), "r.json#/results/2: expected the key \"check\", which is missing");
   EXPECT_EQ(error_of("{\"schema\": ").substr(0, 17), "r.json: not JSON:");
+  const std::string text = to_json(sample_report());
+  EXPECT_EQ(error_of(text + std::string(1, '\0') + "x").substr(0, 24), "r.json: not JSON: NUL at");
+  EXPECT_EQ(error_of("{\"tool\": {\"dirty\": true, \"dirty\": false}}"), "r.json#/tool: the key 'dirty' stands twice");
+  EXPECT_EQ(error_of("{\"schema\": 1e400}").substr(0, 17), "r.json: not JSON:");
   EXPECT_EQ(error_of("[]"), "r.json#: expected an object, got array");
 }
 

@@ -88,6 +88,7 @@ struct Result {
   std::map<std::string, TensorMetrics> tensors;
   std::map<std::string, StageRange> ranges;    // by stage, where the check takes them
   std::map<std::string, std::string> digests;  // by output: 16 hex digits over its bits (core/digest.h), bench rows
+  std::map<std::string, double> values;        // single figures that the check finds, by name
   std::optional<Timing> timing;                // bench and replay rows
   std::string repro;                           // a command line that shows it again; set on failures
 };
@@ -115,6 +116,7 @@ struct Report {
   Host host;
   std::optional<Device> device;
   std::optional<Roofline> roofline;  // measured in the same run, where it took timings
+  std::string started;               // UTC, ISO 8601; "" in reports of before there was one
   std::vector<std::string> argv;
   std::vector<ConfigFile> configs;
   std::vector<Result> results;

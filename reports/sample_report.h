@@ -24,6 +24,7 @@ inline Report sample_report() {
   report.host = {"Debian GNU/Linux 12", "a processor", 2};
   report.device = Device{"NVIDIA H200", 90, 132, 13000, 13000, 1980, 3201};
   report.roofline = Roofline{4.25, 790.5};
+  report.started = "2026-01-31T12:00:00+00:00";
   report.argv = {"deltagauge", "validate", "configs/gdn/smoke.json"};
   report.configs = {{"configs/gdn/smoke.json", std::string(64, '0')}};
 
@@ -51,6 +52,7 @@ inline Report sample_report() {
        {{"o", good}, {"final_state", nothing}},
        {{"Ainv", {"tf32", 0x1p-20, 3.5, 4096, 0, 2}}},
        {},
+       {{"Ainv.headroom_bits", 126.2}, {"h0.largest_safe", INFINITY}},
        std::nullopt,
        ""},
       {kSampleCase,
@@ -65,6 +67,7 @@ inline Report sample_report() {
        {{"o", bad}},
        {},
        {},
+       {},
        std::nullopt,
        std::string("deltagauge validate --case '") + kSampleCase + "'"},
       {kSampleCase,
@@ -76,6 +79,7 @@ inline Report sample_report() {
        Outcome::skip,
        "no taps",
        0,
+       {},
        {},
        {},
        {},
@@ -93,6 +97,7 @@ inline Report sample_report() {
        {},
        {},
        {},
+       {},
        std::nullopt,
        ""},
       {kSampleCase,
@@ -107,6 +112,7 @@ inline Report sample_report() {
        {},
        {},
        {{"o", "0123456789abcdef"}, {"final_state", "fedcba9876543210"}},
+       {},
        sample_timing(),
        ""},
   };

@@ -7,6 +7,8 @@
 #include <span>
 
 #include "reports/locate.h"
+#include "reports/printable.h"
+#include "reports/timing_table.h"
 
 namespace deltagauge::reports {
 namespace {
@@ -29,11 +31,16 @@ std::string painted(Outcome outcome, std::string_view text, const TableStyle& st
   return style.colour ? fmt::format("{}{}\x1b[0m", colour_of(outcome), text) : std::string(text);
 }
 
-// The tensor a line shows: the one nearest to (or furthest over) its budget.
+// Which of two tensors is in a worse way: one that is non-finite where it should not be, then one over its budget.
+bool worse_off(const TensorMetrics& a, const TensorMetrics& b) {
+  if ((a.non_finite > 0) != (b.non_finite > 0)) return a.non_finite > 0;
+  return worse(a.row_ratio, b.row_ratio);
+}
+
+// The tensor a line shows: the one in the worst way.
 const std::pair<const std::string, TensorMetrics>* tightest(const Result& result) {
-  const auto worst = std::max_element(result.tensors.begin(), result.tensors.end(), [](const auto& a, const auto& b) {
-    return worse(b.second.row_ratio, a.second.row_ratio);
-  });
+  const auto worst = std::max_element(result.tensors.begin(), result.tensors.end(),
+                                      [](const auto& a, const auto& b) { return worse_off(b.second, a.second); });
   return worst == result.tensors.end() ? nullptr : &*worst;
 }
 
@@ -78,8 +85,9 @@ std::string rows(const Report& report, const TableStyle& style) {
   std::map<std::string_view, std::size_t> first;  // a case's lines stand together, in the order cases first appear
   for (const Result& r : report.results) {
     first.emplace(r.test, first.size());
-    order.push_back(&r);
+    if (!r.timing) order.push_back(&r);  // those have a table of their own
   }
+  if (order.empty()) return "";
   std::stable_sort(order.begin(), order.end(),
                    [&](const Result* a, const Result* b) { return first[a->test] < first[b->test]; });
   std::string text = cut(fmt::format("         {:{}}  {:{}}  {:{}}  {:>8} {:>6} {:>7} {:>7}  reason", "backend", c.backend,
@@ -103,7 +111,7 @@ std::string in_words(const Result& r, const TableStyle& style) {
   std::vector<const std::pair<const std::string, TensorMetrics>*> tensors;
   for (const auto& entry : r.tensors) tensors.push_back(&entry);
   std::stable_sort(tensors.begin(), tensors.end(),
-                   [](const auto* a, const auto* b) { return worse(a->second.row_ratio, b->second.row_ratio); });
+                   [](const auto* a, const auto* b) { return worse_off(a->second, b->second); });
   for (const auto* entry : tensors) {
     const TensorMetrics& m = entry->second;
     text +=
@@ -117,6 +125,30 @@ std::string in_words(const Result& r, const TableStyle& style) {
   }
   if (!r.repro.empty()) text += "  again: " + r.repro + "\n";
   return text;
+}
+
+// A reason of several lines keeps them, indented: what stands at the margin is this program's.
+std::string indented(const std::string& text) {
+  std::string out;
+  std::size_t at = 0;
+  for (std::size_t end; (end = text.find('\n', at)) != text.npos; at = end + 1)
+    out += printable(std::string_view(text).substr(at, end - at)) + "\n    ";
+  return out + printable(std::string_view(text).substr(at));
+}
+
+// The report with texts that a terminal may get.
+Report made_safe(Report report) {
+  for (Result& r : report.results) {
+    for (std::string* text : {&r.test, &r.name, &r.backend, &r.check, &r.repro}) *text = printable(*text);
+    r.reason = indented(r.reason);
+    std::map<std::string, TensorMetrics> tensors;
+    for (auto& [tensor, metrics] : r.tensors) {
+      metrics.budget_from = printable(metrics.budget_from);
+      tensors.emplace(printable(tensor), std::move(metrics));
+    }
+    r.tensors = std::move(tensors);
+  }
+  return report;
 }
 
 std::string closing(const Report& report, const TableStyle& style) {
@@ -134,9 +166,12 @@ std::string closing(const Report& report, const TableStyle& style) {
 
 }  // namespace
 
-std::string table(const Report& report, const TableStyle& style) {
+std::string table(const Report& unsafe, const TableStyle& style) {
+  const Report report = made_safe(unsafe);
   std::string text;
-  if (style.rows == Rows::all && !report.results.empty()) text += rows(report, style) + "\n";
+  if (style.rows == Rows::all)
+    for (const std::string& part : {rows(report, style), timing_table(report, style.width)})
+      if (!part.empty()) text += part + "\n";
   for (const Result& r : report.results)
     if (r.outcome == Outcome::fail || r.outcome == Outcome::error) text += in_words(r, style) + "\n";
   return text + closing(report, style);

@@ -38,6 +38,15 @@ TEST(Table, explains_a_failure_in_words) {
   EXPECT_TRUE(contains(text, "BROKEN reference.l2norm accuracy"));
 }
 
+TEST(Table, gives_timings_a_table_of_their_own_with_the_roofline_of_the_run) {
+  const std::string text = table(sample_report(), {});
+  EXPECT_TRUE(contains(
+      text, "  backend              timer      median us    p95 us samples   TB/s TFLOP/s roof % x floor    MHz\n"));
+  EXPECT_TRUE(contains(
+      text, "  cuda.gdn.chunk_sm80  graph-hot      12.50     12.75       3  0.080     6.8    2.0   50.00   1980\n"));
+  EXPECT_TRUE(contains(text, "roofline of this run: copy 4.25 TB/s, bf16 products 790 TFLOP/s\n"));
+}
+
 TEST(Table, ends_in_a_summary) {
   const std::string text = table(sample_report(), {});
   EXPECT_TRUE(contains(text, "skipped 1: no taps\n3 judged: 2 passed, 1 failed; 1 skipped, 1 errors\n"));
@@ -60,6 +69,29 @@ TEST(Table, colours_only_when_asked_and_shows_failures_alone_when_asked) {
   const std::string failures = table(sample_report(), {.rows = Rows::failures});
   EXPECT_TRUE(failures.starts_with("FAILED"));
   EXPECT_FALSE(contains(failures, "pass "));
+}
+
+TEST(Table, names_the_tensor_with_values_that_are_not_finite_before_one_over_its_budget) {
+  Report report;
+  Result& r = report.results.emplace_back();
+  r.test = kSampleCase, r.backend = "b", r.check = "accuracy", r.outcome = Outcome::fail;
+  r.tensors["final_state"].row_ratio = 0.5;
+  r.tensors["final_state"].non_finite = 3;
+  r.tensors["o"].row_ratio = 7;
+  const std::string text = table(report, {});
+  EXPECT_TRUE(contains(text, "b        accuracy  final_state")) << text;
+  EXPECT_LT(text.find("final_state: worst row error"), text.find("o: worst row error")) << text;
+}
+
+TEST(Table, shows_control_characters_of_a_report_as_text) {
+  Report report = sample_report();
+  report.results[0].name = "a\x1b[2J\r\xc2\x9b";
+  report.results[1].reason = "first\n9 judged: 9 passed\x07";
+  report.results[1].outcome = Outcome::fail;
+  const std::string text = table(report, {});
+  EXPECT_EQ(text.find_first_of("\x1b\r\x07"), std::string::npos);
+  EXPECT_TRUE(contains(text, R"(a\x1b[2J\x0d\x9b)")) << text;
+  EXPECT_TRUE(contains(text, "  first\n    9 judged: 9 passed\\x07\n")) << text;
 }
 
 TEST(Locate, says_sequence_token_chunk_and_head) {
@@ -103,6 +135,21 @@ TEST(AccuracyTable, gives_the_worst_of_each_metric_per_kernel_dtype_and_tensor) 
             "| cuda.gdn.chunk_sm80 | f16 | o | 1 | 5.00e-04 | 0.70 | 3.00 | "
             "`gdn/fwd/len=64,HK=1,HV=1,K=64,V=64/f16/gate=mild/keys=iid/precise/seed=3` |\n");
   EXPECT_THROW(accuracy_table({}), Error);
+}
+
+TEST(AccuracyTable, does_not_hide_values_that_are_not_finite) {
+  Report report;
+  for (const char* seed : {"1", "2"}) {
+    Result& r = report.results.emplace_back();
+    r.test = std::string("gdn/fwd/len=64,HK=1,HV=1,K=64,V=64/bf16/gate=mild/keys=iid/precise/seed=") + seed;
+    r.backend = "b", r.check = "accuracy", r.outcome = Outcome::fail;
+    r.tensors["o"].row_ratio = 3;
+  }
+  report.results[1].tensors["o"].row_ratio = 0;
+  report.results[1].tensors["o"].non_finite = 5;
+  const std::string text = accuracy_table(std::span(&report, 1));
+  EXPECT_TRUE(contains(text, "| b | bf16 | o | 2 | nan | nan | nan | `gdn/")) << text;
+  EXPECT_TRUE(contains(text, "seed=2` |")) << text;
 }
 
 }  // namespace

@@ -1,0 +1,236 @@
+// The protobuf library decodes what pftrace.cc encodes, and the rules of TrackEvent traces hold.
+#include "reports/trace/pftrace.h"
+
+#include <gtest/gtest.h>
+#include <perfetto_subset.pb.h>
+
+#include <map>
+#include <set>
+
+#include "reports/sample_report.h"
+#include "reports/trace/from_report.h"
+#include "reports/trace/sample_trace.h"
+
+namespace deltagauge::reports::trace {
+namespace {
+
+namespace pb = perfetto_subset;
+
+pb::Trace decode(const std::string& bytes) {
+  pb::Trace trace;
+  EXPECT_TRUE(trace.ParseFromString(bytes));
+  pb::Trace known = trace;
+  known.DiscardUnknownFields();
+  EXPECT_EQ(known.ByteSizeLong(), trace.ByteSizeLong()) << "fields that the schema does not have";
+  return trace;
+}
+
+std::vector<pb::TrackEvent> events_of(const pb::Trace& trace) {
+  std::vector<pb::TrackEvent> events;
+  for (const pb::TracePacket& packet : trace.packet()) {
+    if (packet.has_track_event()) events.push_back(packet.track_event());
+  }
+  return events;
+}
+
+std::vector<pb::TrackEvent> named(const pb::Trace& trace, const std::string& name) {
+  std::vector<pb::TrackEvent> found;
+  for (const pb::TrackEvent& event : events_of(trace)) {
+    if (event.name() == name) found.push_back(event);
+  }
+  return found;
+}
+
+std::string text_arg(const pb::TrackEvent& event, const std::string& name) {
+  for (const pb::DebugAnnotation& arg : event.debug_annotations()) {
+    if (arg.name() == name) return arg.string_value();
+  }
+  return "";
+}
+
+std::map<std::uint64_t, pb::TrackDescriptor> tracks_of(const pb::Trace& trace) {
+  std::map<std::uint64_t, pb::TrackDescriptor> tracks;
+  for (const pb::TracePacket& packet : trace.packet()) {
+    if (packet.has_track_descriptor()) tracks[packet.track_descriptor().uuid()] = packet.track_descriptor();
+  }
+  return tracks;
+}
+
+void expect_declared_tracks(const pb::Trace& trace) {
+  const auto tracks = tracks_of(trace);
+  EXPECT_FALSE(tracks.contains(0));
+  std::set<std::pair<std::uint64_t, std::int32_t>> ranks;
+  for (const auto& [uuid, track] : tracks) {
+    EXPECT_FALSE(track.name().empty());
+    EXPECT_NE(track.has_parent_uuid(), track.has_process()) << track.name();
+    if (track.has_process()) {
+      EXPECT_GT(track.process().pid(), 0);
+    }
+    if (track.has_parent_uuid()) {
+      ASSERT_TRUE(tracks.contains(track.parent_uuid())) << track.name();
+      EXPECT_EQ(tracks.at(track.parent_uuid()).child_ordering(), pb::TrackDescriptor::EXPLICIT);
+      EXPECT_TRUE(ranks.emplace(track.parent_uuid(), track.sibling_order_rank()).second) << track.name();
+    }
+    if (track.has_counter()) {
+      EXPECT_FALSE(track.counter().unit_name().empty()) << track.name();
+    }
+  }
+  for (const pb::TrackEvent& event : events_of(trace)) {
+    ASSERT_TRUE(tracks.contains(event.track_uuid()));
+    EXPECT_EQ(tracks.at(event.track_uuid()).has_counter(), event.type() == pb::TrackEvent::TYPE_COUNTER);
+    EXPECT_EQ(event.has_double_counter_value(), event.type() == pb::TrackEvent::TYPE_COUNTER);
+  }
+}
+
+void expect_ordered_sequence(const pb::Trace& trace) {
+  ASSERT_GT(trace.packet_size(), 0);
+  std::uint64_t last = 0;
+  for (int i = 0; i < trace.packet_size(); ++i) {
+    const pb::TracePacket& packet = trace.packet(i);
+    EXPECT_EQ(packet.trusted_packet_sequence_id(), 1u);
+    EXPECT_EQ(packet.sequence_flags(), i == 0 ? 1u : 2u);
+    if (!packet.has_track_event()) continue;
+    EXPECT_GE(packet.timestamp(), last);
+    last = packet.timestamp();
+  }
+}
+
+void expect_nested_slices(const pb::Trace& trace) {
+  std::map<std::uint64_t, int> open;
+  for (const pb::TrackEvent& event : events_of(trace)) {
+    if (event.type() == pb::TrackEvent::TYPE_SLICE_BEGIN) ++open[event.track_uuid()];
+    if (event.type() == pb::TrackEvent::TYPE_SLICE_END) {
+      EXPECT_GE(--open[event.track_uuid()], 0);
+    }
+  }
+  for (const auto& [track, slices] : open) EXPECT_EQ(slices, 0) << tracks_of(trace).at(track).name();
+}
+
+// Returns the number of flows.
+std::size_t expect_whole_flows(const pb::Trace& trace) {
+  std::map<std::uint64_t, int> ends;
+  std::set<std::uint64_t> terminated;
+  for (const pb::TrackEvent& event : events_of(trace)) {
+    for (const std::uint64_t flow : event.flow_ids()) {
+      EXPECT_FALSE(terminated.contains(flow));
+      ++ends[flow];
+    }
+    for (const std::uint64_t flow : event.terminating_flow_ids()) {
+      EXPECT_TRUE(terminated.insert(flow).second);
+      ++ends[flow];
+    }
+  }
+  for (const auto& [flow, count] : ends) EXPECT_GE(count, 2) << flow;
+  EXPECT_EQ(terminated.size(), ends.size());
+  return ends.size();
+}
+
+std::size_t expect_rules(const pb::Trace& trace) {
+  expect_declared_tracks(trace);
+  expect_ordered_sequence(trace);
+  expect_nested_slices(trace);
+  return expect_whole_flows(trace);
+}
+
+TEST(Pftrace, OfEverythingDecodesAndKeepsTheRules) {
+  const pb::Trace trace = decode(to_pftrace(sample_trace()));
+  EXPECT_EQ(expect_rules(trace), 1u) << "the flow with one end is left out";
+  const auto replay = named(trace, "replay").at(1);
+  ASSERT_EQ(replay.debug_annotations_size(), 3);
+  EXPECT_EQ(replay.debug_annotations(0).int_value(), 1);
+  EXPECT_TRUE(replay.debug_annotations(1).bool_value());
+  EXPECT_EQ(replay.debug_annotations(2).double_value(), 0.5);
+  EXPECT_EQ(named(trace, "graph").at(0).categories(0), "cuda");
+  int samples = 0;
+  for (const pb::TrackEvent& event : events_of(trace)) samples += event.has_double_counter_value();
+  EXPECT_EQ(samples, 5) << "the one that is not finite is left out";
+}
+
+TEST(Pftrace, FailuresCarryTheirCaseAndReason) {
+  const pb::TrackEvent failure = named(decode(to_pftrace(sample_trace())), "fail").at(0);
+  EXPECT_EQ(failure.type(), pb::TrackEvent::TYPE_INSTANT);
+  EXPECT_EQ(failure.categories(0), kFailCategory);
+  EXPECT_EQ(text_arg(failure, "case"), kFailedCase);
+  EXPECT_EQ(text_arg(failure, "reason"), "o: row ratio 9.5 is over 9");
+}
+
+TEST(Pftrace, OfTheSameCallsHasTheSameBytes) { EXPECT_EQ(to_pftrace(sample_trace()), to_pftrace(sample_trace())); }
+
+TEST(Pftrace, HostileNamesStayDecodableAndWithoutControlBytes) {
+  Trace trace;
+  const TrackId process = trace.process(kHostile), track = trace.track(process, kHostile);
+  trace.sample(trace.counter(track, kHostile, kHostile), 0, 1);
+  trace.slice(track, 0, 1, {kHostile, kHostile, {{kHostile, kHostile}, {"", kHostile}}, {}});
+  const pb::Trace decoded = decode(to_pftrace(trace));
+  expect_rules(decoded);
+  std::string text;
+  for (const auto& [uuid, descriptor] : tracks_of(decoded)) text += descriptor.name();
+  for (const pb::TrackEvent& event : events_of(decoded)) {
+    text += event.name();
+    for (const pb::DebugAnnotation& arg : event.debug_annotations()) {
+      EXPECT_FALSE(arg.name().empty());
+      text += arg.name() + arg.string_value();
+    }
+  }
+  for (const unsigned char c : text) EXPECT_TRUE(c >= 0x20 && c != 0x7f);
+}
+
+TEST(Pftrace, OverTheLimitDropsTheDeepestSlicesAndSaysSo) {
+  const Trace whole = sample_trace();
+  const std::size_t size = to_pftrace(whole).size();
+  const pb::Trace less = decode(to_pftrace(whole, size - 1));
+  expect_rules(less);
+  EXPECT_TRUE(named(less, "Ainv").empty());
+  EXPECT_EQ(named(less, "chunk").size(), 3u);
+  const pb::TrackEvent note = named(less, "slices dropped to keep the file small").at(0);
+  EXPECT_EQ(note.categories(0), "metadata");
+  EXPECT_EQ(note.debug_annotations(0).int_value(), 24);
+
+  const pb::Trace least = decode(to_pftrace(whole, 0));
+  EXPECT_EQ(expect_rules(least), 0u) << "its slices went, so the flow went";
+  EXPECT_TRUE(named(least, "replay").empty());
+  EXPECT_EQ(named(least, "fail").size(), 1u) << "failures stay";
+}
+
+TEST(Pftrace, OfAReportShowsItsFailuresAndTimings) {
+  const Report report = sample_report();
+  const pb::Trace trace = decode(to_pftrace(trace_of(report)));
+  std::multiset<std::string> failed, errors, want_failed, want_errors;
+  for (const pb::TrackEvent& event : named(trace, "fail")) failed.insert(text_arg(event, "case"));
+  for (const pb::TrackEvent& event : named(trace, "error")) errors.insert(text_arg(event, "case"));
+  std::size_t timed = 0, samples = 0;
+  for (const Result& result : report.results) {
+    if (result.outcome == Outcome::fail) want_failed.insert(result.test);
+    if (result.outcome == Outcome::error) want_errors.insert(result.test);
+    timed += result.timing.has_value();
+    samples += result.timing ? result.timing->samples.size() : 0;
+  }
+  EXPECT_EQ(failed, want_failed);
+  EXPECT_EQ(errors, want_errors);
+  EXPECT_EQ(expect_rules(trace), timed) << "a flow a timed row";
+  EXPECT_EQ(named(trace, std::to_string(sample_timing().calls) + " calls").size(), samples);
+  std::set<std::string> units, processes;
+  for (const auto& [uuid, track] : tracks_of(trace)) {
+    if (track.has_counter()) units.insert(track.counter().unit_name());
+    if (track.has_process()) processes.insert(track.process().process_name());
+  }
+  EXPECT_EQ(processes, (std::set<std::string>{"host", "NVIDIA H200"}));
+  for (const char* unit : {"x budget", "TB/s", "MHz", "W", "us"}) EXPECT_TRUE(units.contains(unit)) << unit;
+}
+
+TEST(Pftrace, OfAHostileReportKeepsTheRules) {
+  Report report = sample_report();
+  for (const double seconds : std::vector<double>{INFINITY, -1, NAN, 0x1p1000}) {
+    for (Result result : sample_report().results) {
+      result.seconds = seconds;
+      result.test = result.reason = result.backend = result.check = result.name = kHostile;
+      if (result.timing) result.timing->samples = {seconds, -seconds}, result.timing->median = 0;
+      report.results.push_back(result);
+    }
+  }
+  expect_rules(decode(to_pftrace(trace_of(report))));
+  EXPECT_TRUE(to_pftrace(trace_of(Report{})).size() > 0);
+}
+
+}  // namespace
+}  // namespace deltagauge::reports::trace
