@@ -59,13 +59,13 @@ struct Tile {
 
   static __device__ constexpr int offset(int row, int block) { return row * kRowBytes + ((block ^ (row & 7)) << 4); }
 
-  // Rows 0 .. kRows - 1 from global memory, stride elements apart (16-byte aligned), by kThreads threads; rows at and past
-  // valid are zeros and not read. To be committed and waited for by the caller.
+  // Rows 0 .. kRows - 1 from global memory, stride elements apart (16-byte aligned), by kThreads threads, a power of two, in
+  // a row; rows at and past valid are zeros and not read. To be committed and waited for by the caller.
   template <int kRows, int kThreads, class T>
   static __device__ void load(std::uint32_t tile, const T* global, std::int64_t stride, int valid) {
     static_assert(sizeof(T) == 2 && kThreads % kBlocks == 0 && kRows % (kThreads / kBlocks) == 0);
     constexpr int kStep = kThreads / kBlocks;  // rows between a thread's blocks
-    const int first = static_cast<int>(threadIdx.x) / kBlocks, block = static_cast<int>(threadIdx.x) % kBlocks;
+    const int thread = static_cast<int>(threadIdx.x) % kThreads, first = thread / kBlocks, block = thread % kBlocks;
     const T* from = global + first * stride + 8 * block;
     const std::uint32_t to = tile + offset(first, block);
 #pragma unroll

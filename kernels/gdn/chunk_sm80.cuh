@@ -69,5 +69,7 @@ namespace deltagauge::kernels::gdn {
 // One io type and head size; instantiated in inst/chunk_sm80_*.cu.
 template <class Io, int kD>
 void launch_chunk_sm80_as(const chunk_sm80::Params& params, cudaStream_t stream);
+template <class Io, int kD>
+void launch_chunk_sm90_as(const chunk_sm80::Params& params, cudaStream_t stream);  // without records; inst/chunk_sm90_*.cu
 
 }  // namespace deltagauge::kernels::gdn

@@ -22,7 +22,7 @@ struct Gates {
 
 struct Factors {
   float A[kC][kC + 8];           // + 8: rows of a fragment fall into different banks
-  float X[kBlocks][16][16 + 8];  // inverses of the diagonal blocks of I + A
+  float X[kBlocks][16][16 + 4];  // inverses of the diagonal blocks of I + A
 };
 
 struct Lane {
@@ -41,8 +41,7 @@ struct Decays {
     const float2 h = *reinterpret_cast<const float2*>(&gates.hi[column]),
                  l = *reinterpret_cast<const float2*>(&gates.lo[column]);
 #pragma unroll
-    for (int e = 0; e < 4; ++e)
-      decay[e] = ptx::ex2((hi[e / 2] - (e % 2 ? h.y : h.x)) + (lo[e / 2] - (e % 2 ? l.y : l.x)));
+    for (int e = 0; e < 4; ++e) decay[e] = ptx::ex2((hi[e / 2] - (e % 2 ? h.y : h.x)) + (lo[e / 2] - (e % 2 ? l.y : l.x)));
   }
 };
 
@@ -141,8 +140,9 @@ __device__ inline float* tap_of(const Params& p, std::int64_t n, std::int64_t ch
   return a.tap_Ainv + (chunks_before(p, n) + chunk) * a.HV * kC * kC + h * kC * kC;
 }
 
-// One warp: block column w of X, from A and the inverses of the diagonal blocks.
-__device__ inline void solve_column(const Factors& factors, int w, bool split, Triangle& X, float* tap) {
+// One warp: block column w of X, from A and the inverses of the diagonal blocks. Matrix: what store_block() writes to.
+template <class Matrix>
+__device__ void solve_column(const Factors& factors, int w, bool split, Matrix& X, float* tap) {
   const Lane l;
   Transposed x[kBlocks];  // X_{L w}^T
 #pragma unroll
@@ -160,7 +160,7 @@ __device__ inline void solve_column(const Factors& factors, int w, bool split, T
         if (L >= w) multiply_add(sum, x[L], &factors.A[16 * i][16 * L], kC + 8);
 #pragma unroll
       for (int e = 0; e < 8; ++e) x[i][e / 4][e % 4] = 0;
-      multiply_add(x[i], sum, &factors.X[i][0][0], 16 + 8);
+      multiply_add(x[i], sum, &factors.X[i][0][0], 16 + 4);
 #pragma unroll
       for (int e = 0; e < 8; ++e) x[i][e / 4][e % 4] = -x[i][e / 4][e % 4];
     }

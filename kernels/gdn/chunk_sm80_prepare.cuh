@@ -5,6 +5,8 @@
 // shared: PrepareSmem; q and k are normalised there first when asked.
 #pragma once
 #include "kernels/device/convert.cuh"
+#include "kernels/device/math.cuh"
+#include "kernels/device/row_norm.cuh"
 #include "kernels/device/tile.cuh"
 #include "kernels/gdn/chunk_sm80.cuh"
 #include "kernels/gdn/chunk_sm80_inverse.cuh"
@@ -48,17 +50,18 @@ __device__ inline long long fixed_log2(float g) {
   return __double2ll_rn((g2 < -160.0 ? -160.0 : g2) * kGateUnit);
 }
 
-// One warp: gates of value head h, two tokens a lane.
-__device__ inline void make_gates(const Args& a, const Chunk& at, std::int64_t h, Gates& gates, Record& record) {
+// One warp: gates of value head h on rows begin .., two tokens a lane. record gets beta, decay_in and decay_out.
+template <class Vectors>
+__device__ void make_gates(const Args& a, std::int64_t begin, int rows, std::int64_t h, Gates& gates, Vectors& record) {
   const int lane = threadIdx.x % 32;
   float beta[2];
   long long g[2];
 #pragma unroll
   for (int e = 0; e < 2; ++e) {
     const int i = 2 * lane + e;
-    const std::int64_t element = (at.begin + i) * a.HV + h;
-    const float g_e = i < at.rows ? bits_to_f32(load_bits(a.g, a.gate_dtype, element), a.gate_dtype) : 0.0f;
-    beta[e] = i < at.rows ? bits_to_f32(load_bits(a.beta, a.beta_dtype, element), a.beta_dtype) : 0.0f;
+    const std::int64_t element = (begin + i) * a.HV + h;
+    const float g_e = i < rows ? bits_to_f32(load_bits(a.g, a.gate_dtype, element), a.gate_dtype) : 0.0f;
+    beta[e] = i < rows ? bits_to_f32(load_bits(a.beta, a.beta_dtype, element), a.beta_dtype) : 0.0f;
     if (isnan(g_e)) beta[e] = g_e;  // a NaN gate shows in what follows it
     g[e] = fixed_log2(g_e);
   }
@@ -98,21 +101,24 @@ __device__ void normalise(Io* tile, Io* unit, std::int64_t stride, int rows) {
         reinterpret_cast<Pack<Io, kChannels>*>(reinterpret_cast<char*>(tile) + Tile<kD>::offset(row, lane * kChannels / 8)) +
         lane % (8 / kChannels);
     Pack<Io, kChannels> pack = *at;
-    float sum = 0;
+    const RowNorm norm = row_norm<Precise>([&](float down) {
+      float sum = 0;
 #pragma unroll
-    for (const Io x : pack.at) sum = fmaf(to_f32(x), to_f32(x), sum);
+      for (const Io x : pack.at) sum = fmaf(to_f32(x) * down, to_f32(x) * down, sum);
 #pragma unroll
-    for (int mask = 16; mask > 0; mask /= 2) sum += __shfl_xor_sync(kAll, sum, mask);
-    const float r = 1.0f / sqrtf(sum + 1e-6f);
+      for (int mask = 16; mask > 0; mask /= 2) sum += __shfl_xor_sync(kAll, sum, mask);
+      return sum;
+    });
 #pragma unroll
-    for (Io& x : pack.at) x = from_f32<Io>(to_f32(x) * r);
+    for (Io& x : pack.at) x = from_f32<Io>(to_f32(x) * norm.down * norm.r);
     *at = pack;
     *reinterpret_cast<Pack<Io, kChannels>*>(unit + row * stride + lane * kChannels) = pack;
   }
 }
 
 // P of block row w from q k^T.
-__device__ inline void store_P(const BlockRow& qk, const Gates& gates, int w, bool split, Triangle& P) {
+template <class Matrix>
+__device__ void store_P(const BlockRow& qk, const Gates& gates, int w, bool split, Matrix& P) {
   const Lane l;
   const int row = 16 * w + l.group;
   const Decays decays(gates, row);
@@ -153,7 +159,7 @@ __global__ void __launch_bounds__(kPrepareThreads, 3) prepare(const __grid_const
   Tile<kD>::template load<kC, kPrepareThreads>(k, static_cast<const Io*>(a.k) + first, stride, at.rows);
   Tile<kD>::template load<kC, kPrepareThreads>(q, static_cast<const Io*>(a.q) + first, stride, at.rows);
   ptx::cp_async_commit();
-  if (team == 1 && w < group) make_gates(a, at, hk * group + w, smem.gates[w], records[w]);
+  if (team == 1 && w < group) make_gates(a, at.begin, at.rows, hk * group + w, smem.gates[w], records[w]);
   ptx::cp_async_wait<0>();
   __syncthreads();  // q, k and the first four heads' gates are there
   if (p.k_unit != nullptr) {
@@ -166,17 +172,18 @@ __global__ void __launch_bounds__(kPrepareThreads, 3) prepare(const __grid_const
     const int one = static_cast<int>(head % kBlocks);
     if (head > 0 && one == 0) {
       __syncthreads();  // the last four heads' gates have been read
-      if (team == 1 && head + w < group) make_gates(a, at, hk * group + head + w, smem.gates[w], records[head + w]);
+      if (team == 1 && head + w < group)
+        make_gates(a, at.begin, at.rows, hk * group + head + w, smem.gates[w], records[head + w]);
       __syncthreads();  // the next ones are there
     }
     BlockRow products;
     if (team == 0) {
       multiply_rows<Io, kD>(k, k, w, products);
-      if (head > 0) ptx::barrier_sync<1, kTeamThreads>();  // the team has read the last head's factors
+      if (head > 0) ptx::barrier_sync<kTeamThreads>(1);  // the team has read the last head's factors
       store_A(products, smem.gates[one], w, smem.factors);
       __syncwarp();  // this warp's rows of A are there
       invert_diagonal(smem.factors, w);
-      ptx::barrier_sync<1, kTeamThreads>();  // A and the inverses of its diagonal blocks are there
+      ptx::barrier_sync<kTeamThreads>(1);  // A and the inverses of its diagonal blocks are there
       solve_column(smem.factors, w, p.split, records[head].Ainv, tap_of(p, at.n, at.index, hk * group + head));
     } else {
       multiply_rows<Io, kD>(q, k, w, products);

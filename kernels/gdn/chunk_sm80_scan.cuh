@@ -18,12 +18,6 @@
 
 namespace deltagauge::kernels::gdn::chunk_sm80 {
 
-// 16 V columns of 64 rows: 32 bytes a row, the two halves swapped in every other four rows (bank conflicts).
-struct Columns16 {
-  uint4 at[kC * 2];
-  static __device__ constexpr int index(int row, int half) { return 2 * row + (half ^ ((row >> 2) & 1)); }
-};
-
 template <class Io, class Shape>
 struct alignas(256) Stage {
   Io k[kC * Shape::D], q[kC * Shape::D];
@@ -48,42 +42,13 @@ __device__ void load_stage(const Params& p, const Place& at, std::int64_t chunk,
   const Io* q = static_cast<const Io*>(p.q_unit ? p.q_unit : a.q) + key;
   Tile<kD>::template load<kC, kThreads>(shared_address(stage.k), k, a.HK * kD, valid);
   Tile<kD>::template load<kC, kThreads>(shared_address(stage.q), q, a.HK * kD, valid);
-  const std::int64_t stride = a.HV * kD;
-  const Io* v = static_cast<const Io*>(a.v) + value + lane / 2 * stride + 8 * (lane % 2);
-  const std::uint32_t v_to = shared_address(&stage.v[at.warp].at[Columns16::index(lane / 2, lane % 2)]);
-#pragma unroll
-  for (int i = 0; i < kC; i += 16, v += 16 * stride) {
-    if (valid == kC)
-      ptx::cp_async_16(v_to + 32 * i, v);
-    else
-      ptx::cp_async_16_or_zero(v_to + 32 * i, v, lane / 2 + i < valid);
-  }
+  load_columns(stage.v[at.warp], static_cast<const Io*>(a.v) + value, a.HV * kD, valid, lane);
   const char* record = reinterpret_cast<const char*>(p.records + (at.slot + chunk) * a.HV + at.h);
   const std::uint32_t record_to = shared_address(&stage.record);
 #pragma unroll
   for (int i = 0; i < static_cast<int>(sizeof(Record)); i += 16 * kThreads) {
     const int byte = i + 16 * static_cast<int>(threadIdx.x);
     if (byte < static_cast<int>(sizeof(Record))) ptx::cp_async_16(record_to + byte, record + byte);
-  }
-}
-
-// [16, 64] scale * x to the rows of o, through the shared memory that held the warp's v.
-template <class Io>
-__device__ void store_o(const Rows64& x, float scale, Columns16& buffer, Io* o, std::int64_t stride, int valid) {
-  const Warp<Io> l;
-  auto* words = reinterpret_cast<std::uint32_t*>(buffer.at);
-#pragma unroll
-  for (int i = 0; i < kC / 8; ++i)
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const std::uint32_t pair = pack2<Io>(scale * x[i][2 * half], scale * x[i][2 * half + 1]);
-      words[4 * Columns16::index(8 * i + l.group, half) + l.t] = ptx::movmatrix_trans(pair);
-    }
-  __syncwarp();  // the warp's o is there
-#pragma unroll
-  for (int i = 0; i < kC / 16; ++i) {
-    const int row = 16 * i + l.lane / 2, half = l.lane % 2;
-    if (row < valid) *reinterpret_cast<uint4*>(o + row * stride + 8 * half) = buffer.at[Columns16::index(row, half)];
   }
 }
 
@@ -103,65 +68,15 @@ __device__ void do_chunk(const Params& p, const Place& at, std::int64_t chunk, S
   const RowScale scale = Warp<Io>::row_scale(largest);
   read_state<Io, Shape>(S, scale, shared_address(stage.k), shared_address(stage.q), l.lane, r, o);
 
-  if (record.decay_in[kC - 1] == 0.0f) {  // some token forgets what came before, exactly
-#pragma unroll
-    for (int i = 0; i < kC / 8; ++i) {
-      const float2 decay = *reinterpret_cast<const float2*>(&record.decay_in[8 * i + 2 * l.t]);
-#pragma unroll
-      for (int e = 0; e < 4; ++e)
-        if ((e % 2 ? decay.y : decay.x) == 0.0f) r[i][e] = o[i][e] = 0;
-    }
-  }
-  const int matrix = l.lane / 8;
-  const std::uint32_t v_at =
-      shared_address(&stage.v[at.warp].at[Columns16::index((matrix >> 1) * 8 + l.lane % 8, matrix & 1)]);
-#pragma unroll
-  for (int i = 0; i < kC / 8; i += 2) {
-    std::uint32_t v[4];  // tokens 8 i .. and 8 i + 8 .., V rows 0 .. 7 and 8 .. 15 of each
-    ptx::ldmatrix_x4_trans(v, v_at + 32 * 8 * i);
-#pragma unroll
-    for (int n = 0; n < 2; ++n) {
-      const int token = 8 * (i + n) + 2 * l.t;
-      const float2 beta = *reinterpret_cast<const float2*>(&record.beta[token]);
-      const float2 decay = *reinterpret_cast<const float2*>(&record.decay_in[token]);
-#pragma unroll
-      for (int half = 0; half < 2; ++half) {
-        const float2 v2 = unpack2<Io>(v[2 * n + half]);
-        float* r2 = &r[i + n][2 * half];
-        float* o2 = &o[i + n][2 * half];
-        const float dx = decay.x * scale.up[half], dy = decay.y * scale.up[half];
-        r2[0] = beta.x * fmaf(-dx, r2[0], v2.x);
-        r2[1] = beta.y * fmaf(-dy, r2[1], v2.y);
-        o2[0] *= dx;
-        o2[1] *= dy;
-      }
-    }
-  }
+  residuals<Io>(r, o, scale, stage.v[at.warp].address(l.lane), record.beta, record.decay_in, l.t);
   Rows64 v_new = {};
   multiply_triangle<Shape::split>(v_new, r, record.Ainv, l.lane);
   multiply_triangle<Shape::split>(o, v_new, record.P, l.lane);
   __syncwarp();  // the warp has read its v
   const std::int64_t place = (first * a.HV + at.h) * kD + at.column;
   store_o<Io>(o, a.scale, stage.v[at.warp], static_cast<Io*>(a.o) + place, a.HV * kD, valid);
-  if (a.tap_v_new != nullptr) {
-#pragma unroll
-    for (int i = 0; i < kC / 8; ++i)
-#pragma unroll
-      for (int e = 0; e < 4; ++e) {
-        const int row = 8 * i + 2 * l.t + e % 2;
-        const float x = Shape::split ? v_new[i][e] : round_tf32(v_new[i][e]);
-        if (row < valid) a.tap_v_new[place + row * a.HV * kD + l.group + 8 * (e / 2)] = x;
-      }
-  }
-#pragma unroll
-  for (int i = 0; i < kC / 8; ++i) {
-    const float2 decay = *reinterpret_cast<const float2*>(&record.decay_out[8 * i + 2 * l.t]);
-#pragma unroll
-    for (int e = 0; e < 4; e += 2) {
-      v_new[i][e] *= decay.x;
-      v_new[i][e + 1] *= decay.y;
-    }
-  }
+  if (a.tap_v_new != nullptr) tap_rows(v_new, !Shape::split, a.tap_v_new + place, a.HV * kD, valid, l.group, l.t);
+  scale_tokens(v_new, record.decay_out, l.t);
   write_state<Io, Shape>(S, v_new, record.decay_in[kC - 1], shared_address(stage.k), l.lane);
 }
 

@@ -99,6 +99,57 @@ __device__ void read_state(const float (&S)[Shape::D / 8][4], const RowScale& sc
   }
 }
 
+// r = beta (v - exp(b) r) and o = exp(b) o, from S k^T and S q^T of scaled rows. v: where this lane reads the warp's
+// Columns16 (below) for ldmatrix; beta, decay_in: [64] of the chunk.
+template <class Io>
+__device__ void residuals(Rows64& r, Rows64& o, const RowScale& scale, std::uint32_t v_at, const float* beta,
+                          const float* decay_in, int t) {
+  if (decay_in[kC - 1] == 0.0f) {  // some token forgets what came before, exactly
+#pragma unroll
+    for (int i = 0; i < kC / 8; ++i) {
+      const float2 decay = *reinterpret_cast<const float2*>(&decay_in[8 * i + 2 * t]);
+#pragma unroll
+      for (int e = 0; e < 4; ++e)
+        if ((e % 2 ? decay.y : decay.x) == 0.0f) r[i][e] = o[i][e] = 0;
+    }
+  }
+#pragma unroll
+  for (int i = 0; i < kC / 8; i += 2) {
+    std::uint32_t v[4];  // tokens 8 i .. and 8 i + 8 .., V rows 0 .. 7 and 8 .. 15 of each
+    ptx::ldmatrix_x4_trans(v, v_at + 32 * 8 * i);
+#pragma unroll
+    for (int n = 0; n < 2; ++n) {
+      const int token = 8 * (i + n) + 2 * t;
+      const float2 b = *reinterpret_cast<const float2*>(&beta[token]);
+      const float2 decay = *reinterpret_cast<const float2*>(&decay_in[token]);
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        const float2 v2 = unpack2<Io>(v[2 * n + half]);
+        float* r2 = &r[i + n][2 * half];
+        float* o2 = &o[i + n][2 * half];
+        const float dx = decay.x * scale.up[half], dy = decay.y * scale.up[half];
+        r2[0] = b.x * fmaf(-dx, r2[0], v2.x);
+        r2[1] = b.y * fmaf(-dy, r2[1], v2.y);
+        o2[0] *= dx;
+        o2[1] *= dy;
+      }
+    }
+  }
+}
+
+// x times a factor a token.
+__device__ inline void scale_tokens(Rows64& x, const float* factors, int t) {
+#pragma unroll
+  for (int i = 0; i < kC / 8; ++i) {
+    const float2 f = *reinterpret_cast<const float2*>(&factors[8 * i + 2 * t]);
+#pragma unroll
+    for (int e = 0; e < 4; e += 2) {
+      x[i][e] *= f.x;
+      x[i][e + 1] *= f.y;
+    }
+  }
+}
+
 // d += x X^T for a lower triangular X.
 template <bool kSplit>
 __device__ void multiply_triangle(Rows64& d, const Rows64& x, const Triangle& X, int lane) {
@@ -116,20 +167,34 @@ __device__ void multiply_triangle(Rows64& d, const Rows64& x, const Triangle& X,
   }
 }
 
-// S = decay S + u K for u [16, 64].
-template <class Io, class Shape>
-__device__ void write_state(float (&S)[Shape::D / 8][4], const Rows64& u, float decay, std::uint32_t k, int lane) {
-  constexpr int kD = Shape::D;
+// S times decay and the scale that u, which will be added to it as an operand in io, shares with it. unscale() ends it.
+template <class Io, int kCount>
+__device__ RowScale decay_state(float (&S)[kCount][4], const Rows64& u, float decay) {
   if (decay == 0.0f) {  // forgetting is exact: 0 * inf would be NaN
 #pragma unroll
-    for (int e = 0; e < kD / 2; ++e) S[e / 4][e % 4] = 0;
+    for (int e = 0; e < 4 * kCount; ++e) S[e / 4][e % 4] = 0;
   }
   float largest[2] = {0, 0};
   Warp<Io>::largest_of(S, largest);
   Warp<Io>::largest_of(u, largest);
   const RowScale scale = Warp<Io>::row_scale(largest);
 #pragma unroll
-  for (int e = 0; e < kD / 2; ++e) S[e / 4][e % 4] *= decay * scale.down[e % 4 / 2];
+  for (int e = 0; e < 4 * kCount; ++e) S[e / 4][e % 4] *= decay * scale.down[e % 4 / 2];
+  return scale;
+}
+template <class Io, int kCount>
+__device__ void unscale(float (&S)[kCount][4], const RowScale& scale) {
+  if constexpr (std::is_same_v<Io, __half>) {
+#pragma unroll
+    for (int e = 0; e < 4 * kCount; ++e) S[e / 4][e % 4] *= scale.up[e % 4 / 2];
+  }
+}
+
+// S = decay S + u K for u [16, 64].
+template <class Io, class Shape>
+__device__ void write_state(float (&S)[Shape::D / 8][4], const Rows64& u, float decay, std::uint32_t k, int lane) {
+  constexpr int kD = Shape::D;
+  const RowScale scale = decay_state<Io>(S, u, decay);
   const std::uint32_t columns = k + Tile<kD>::row_major(lane);
   // Every hi before any lo: with subnormal f16 keys the tensor core aligns by the exponent field, on a grid coarser than
   // the lo sum, which the next hi would cut off (numerics.md, "The tensor core").
@@ -148,10 +213,63 @@ __device__ void write_state(float (&S)[Shape::D / 8][4], const Rows64& u, float 
       }
     }
   }
-  if constexpr (std::is_same_v<Io, __half>) {
-#pragma unroll
-    for (int e = 0; e < kD / 2; ++e) S[e / 4][e % 4] *= scale.up[e % 4 / 2];
+  unscale<Io>(S, scale);
+}
+
+// 16 V columns of 64 rows: 32 bytes a row, the two halves swapped in every other four rows (bank conflicts).
+struct Columns16 {
+  uint4 at[kC * 2];
+  static __device__ constexpr int index(int row, int half) { return 2 * row + (half ^ ((row >> 2) & 1)); }
+  // Where this lane reads for the transposed ldmatrix of rows 0 .. 15; 32 bytes a row further on.
+  __device__ std::uint32_t address(int lane) const {
+    const int matrix = lane / 8;
+    return shared_address(&at[index((matrix >> 1) * 8 + lane % 8, matrix & 1)]);
   }
+};
+
+// A warp's 16 V columns of v, which points at the chunk's first row there; rows at and past valid are zeros and not read.
+template <class Io>
+__device__ void load_columns(Columns16& to, const Io* v, std::int64_t stride, int valid, int lane) {
+  v += lane / 2 * stride + 8 * (lane % 2);
+  const std::uint32_t address = shared_address(&to.at[Columns16::index(lane / 2, lane % 2)]);
+#pragma unroll
+  for (int i = 0; i < kC; i += 16, v += 16 * stride) {
+    if (valid == kC)
+      ptx::cp_async_16(address + 32 * i, v);
+    else
+      ptx::cp_async_16_or_zero(address + 32 * i, v, lane / 2 + i < valid);
+  }
+}
+
+// [16, 64] scale * x to the rows of o, through the shared memory that held the warp's v.
+template <class Io>
+__device__ void store_o(const Rows64& x, float scale, Columns16& buffer, Io* o, std::int64_t stride, int valid) {
+  const Warp<Io> l;
+  auto* words = reinterpret_cast<std::uint32_t*>(buffer.at);
+#pragma unroll
+  for (int i = 0; i < kC / 8; ++i)
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const std::uint32_t pair = pack2<Io>(scale * x[i][2 * half], scale * x[i][2 * half + 1]);
+      words[4 * Columns16::index(8 * i + l.group, half) + l.t] = ptx::movmatrix_trans(pair);
+    }
+  __syncwarp();  // the warp's o is there
+#pragma unroll
+  for (int i = 0; i < kC / 16; ++i) {
+    const int row = 16 * i + l.lane / 2, half = l.lane % 2;
+    if (row < valid) *reinterpret_cast<uint4*>(o + row * stride + 8 * half) = buffer.at[Columns16::index(row, half)];
+  }
+}
+
+// What debugging sees of a warp's v_new [16, 64]; to points at the chunk's first row.
+__device__ inline void tap_rows(const Rows64& x, bool tf32, float* to, std::int64_t stride, int valid, int group, int t) {
+#pragma unroll
+  for (int i = 0; i < kC / 8; ++i)
+#pragma unroll
+    for (int e = 0; e < 4; ++e) {
+      const int row = 8 * i + 2 * t + e % 2;
+      if (row < valid) to[row * stride + group + 8 * (e / 2)] = tf32 ? round_tf32(x[i][e]) : x[i][e];
+    }
 }
 
 // Rows group and group + 8 of the warp's [16, D] of a state in memory; at points to its first element.

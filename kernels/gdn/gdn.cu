@@ -6,6 +6,7 @@
 
 #include "kernels/gdn/launch.cuh"
 #include "kernels/runtime/arguments.h"
+#include "kernels/runtime/error.h"
 
 namespace deltagauge::kernels::gdn {
 namespace {
@@ -21,6 +22,7 @@ struct Launcher {
 constexpr Launcher kLaunchers[] = {
     {"recurrent", launch_recurrent, [](const Args&) { return std::size_t{0}; }},
     {"chunk_sm80", launch_chunk_sm80, chunk_sm80_workspace},
+    {"chunk_sm90", launch_chunk_sm90, [](const Args&) { return std::size_t{0}; }},
     {"chunk_sm80_split", launch_chunk_sm80_split, chunk_sm80_workspace},
 };
 
@@ -64,9 +66,20 @@ void check_pointers(const Args& a, const Variant& v) {
   }
 }
 
+int current_sm() {
+  int device = 0, major = 0, minor = 0;
+  runtime::check(cudaGetDevice(&device), "cudaGetDevice");
+  runtime::check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "cudaDeviceGetAttribute");
+  runtime::check(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device), "cudaDeviceGetAttribute");
+  return 10 * major + minor;
+}
+
 const Variant& supported_variant(std::string_view name, const Args& args) {
-  const Variant& variant = find_variant(name == "auto" ? pick(args) : name);
+  const Variant& variant = find_variant(name == "auto" ? pick(args, current_sm()) : name);
   if (const auto reason = unsupported(variant.name, args)) fail(kOp, ": variant ", variant.name, ": ", *reason);
+  if (variant.sm != 0)
+    if (const auto reason = unsupported_device(variant.name, current_sm()))
+      fail(kOp, ": variant ", variant.name, ": ", *reason);
   return variant;
 }
 

@@ -10,6 +10,7 @@
 
 #include "kernels/device/convert.cuh"
 #include "kernels/device/math.cuh"
+#include "kernels/device/row_norm.cuh"
 #include "kernels/device/varlen.cuh"
 #include "kernels/gdn/launch.cuh"
 #include "kernels/runtime/arguments.h"
@@ -119,14 +120,16 @@ struct Staged {
 #pragma unroll
     for (int c = 0; c < kChannels; ++c) x[c] = to_f32(pack.at[c]);
     if (a.l2norm) {
-      float sum = 0;
+      const RowNorm norm = row_norm<Math>([&](float down) {
+        float sum = 0;
 #pragma unroll
-      for (int c = 0; c < kChannels; ++c) sum = fmaf(x[c], x[c], sum);
+        for (int c = 0; c < kChannels; ++c) sum = fmaf(x[c] * down, x[c] * down, sum);
 #pragma unroll
-      for (int mask = 16; mask > 0; mask /= 2) sum += __shfl_xor_sync(kAll, sum, mask);
-      const float r = Math::inverse_sqrt(sum + 1e-6f);
+        for (int mask = 16; mask > 0; mask /= 2) sum += __shfl_xor_sync(kAll, sum, mask);
+        return sum;
+      });
 #pragma unroll
-      for (int c = 0; c < kChannels; ++c) x[c] *= r;
+      for (int c = 0; c < kChannels; ++c) x[c] = x[c] * norm.down * norm.r;
     }
     const int first = static_cast<int>(threadIdx.x % 32) * kChannels;
     if constexpr (kChannels == 2) {

@@ -15,6 +15,12 @@ constexpr bool fits_any(std::int64_t K, std::int64_t V) {
 }
 constexpr bool fits_chunk(std::int64_t K, std::int64_t V) { return K == V && (K == 64 || K == 128); }
 
+#ifdef DELTAGAUGE_SM90A
+constexpr bool kBuiltForSm90a = true;
+#else
+constexpr bool kBuiltForSm90a = false;
+#endif
+
 constexpr Variant kVariants[] = {
     {.name = "recurrent",
      .staging = "recurrent.f32",
@@ -32,6 +38,15 @@ constexpr Variant kVariants[] = {
      .fits = fits_chunk,
      .alignment = 16,
      .taps = true},
+    {.name = "chunk_sm90",
+     .staging = "chunk_sm80.plain",
+     .summary = "chunks of 64 tokens on wgmma, a (sequence, head) a block, sm_90 only",
+     .io = "bf16 f16",
+     .head_sizes = "K = V, 64 or 128",
+     .fits = fits_chunk,
+     .alignment = 16,
+     .taps = true,
+     .sm = 90},
     {.name = "chunk_sm80_split",
      .staging = "chunk_sm80.split",
      .summary = "as chunk_sm80, every operand but q and k as hi + lo: a smaller error, more time",
@@ -55,13 +70,23 @@ const Variant& find_variant(std::string_view name) {
   fail("gdn variant: expected one of", known, " auto, got '", name, "'");
 }
 
-std::string_view pick(const Args& args) {
-  constexpr std::string_view kChunk = "chunk_sm80";
-  return args.T >= 64 * args.N && !unsupported(kChunk, args) ? kChunk : "recurrent";
+std::string_view pick(const Args& args, int sm) {
+  if (args.T >= 64 * args.N)
+    for (const std::string_view variant : {"chunk_sm90", "chunk_sm80"})
+      if (!unsupported(variant, args) && !unsupported_device(variant, sm)) return variant;
+  return "recurrent";
+}
+
+std::optional<std::string> unsupported_device(std::string_view variant, int sm) {
+  const Variant& v = find_variant(variant);
+  if (v.sm == 0) return std::nullopt;
+  if (v.sm != sm) return "device: expected sm_" + std::to_string(v.sm) + ", got sm_" + std::to_string(sm);
+  if (!kBuiltForSm90a) return "device: expected a build for sm_90a, got one without (DELTAGAUGE_CUDA_ARCHS)";
+  return std::nullopt;
 }
 
 std::optional<std::string> unsupported(std::string_view variant, const Args& args) {
-  const Variant& v = find_variant(variant == "auto" ? pick(args) : variant);
+  const Variant& v = find_variant(variant == "auto" ? pick(args, 0) : variant);
   if (const auto reason = runtime::not_among("io", args.io, v.io)) return reason;
   if (const auto reason = runtime::not_among("state", args.state, "f32 bf16")) return reason;
   if (const auto reason = runtime::not_among("gate_dtype", args.gate_dtype, "f32 bf16 f16")) return reason;

@@ -11,6 +11,7 @@
 
 #include "kernels/device/convert.cuh"
 #include "kernels/device/math.cuh"
+#include "kernels/device/row_norm.cuh"
 #include "kernels/device/varlen.cuh"
 #include "kernels/runtime/arguments.h"
 #include "kernels/runtime/launch.cuh"
@@ -49,25 +50,30 @@ __global__ void __launch_bounds__(kThreads) kernel(const __grid_constant__ Param
     Io* y = static_cast<Io*>(a.y) + row * K;
 
     Pack<Io, kPack> packs[kPacks];
-    float sum = 0;
 #pragma unroll
     for (int i = 0; i < kPacks; ++i) {
       if (i * p.lanes * kPack >= K) break;
       packs[i] = load_pack<Io, kPack>(x, (lane + i * p.lanes) * kPack, size, p.wide);
     }
+    const RowNorm norm = row_norm<Precise>([&](float down) {
+      float sum = 0;
+#pragma unroll
+      for (int i = 0; i < kPacks; ++i) {
+        if (i * p.lanes * kPack >= K) break;
+#pragma unroll
+        for (int c = 0; c < kPack; ++c) {
+          const float scaled = to_f32(packs[i].at[c]) * down;
+          sum = fmaf(scaled, scaled, sum);
+        }
+      }
+      for (int mask = p.lanes / 2; mask > 0; mask /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, mask);
+      return sum;
+    });
 #pragma unroll
     for (int i = 0; i < kPacks; ++i) {
       if (i * p.lanes * kPack >= K) break;
 #pragma unroll
-      for (int c = 0; c < kPack; ++c) sum = fmaf(to_f32(packs[i].at[c]), to_f32(packs[i].at[c]), sum);
-    }
-    for (int mask = p.lanes / 2; mask > 0; mask /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, mask);
-    const float r = Precise::inverse_sqrt(sum + 1e-6f);
-#pragma unroll
-    for (int i = 0; i < kPacks; ++i) {
-      if (i * p.lanes * kPack >= K) break;
-#pragma unroll
-      for (int c = 0; c < kPack; ++c) packs[i].at[c] = from_f32<Io>(to_f32(packs[i].at[c]) * r);
+      for (int c = 0; c < kPack; ++c) packs[i].at[c] = from_f32<Io>(to_f32(packs[i].at[c]) * norm.down * norm.r);
       store_pack<Io, kPack>(y, (lane + i * p.lanes) * kPack, size, p.wide, packs[i]);
     }
   }

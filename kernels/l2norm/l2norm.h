@@ -1,5 +1,5 @@
-// Row normalisation (docs/math.md#l2norm): y = x / sqrt(sum x^2 + 1e-6), the eps on the sum. FP32 inside: a row whose sum
-// of squares passes the largest FP32 value gives zeros.
+// Row normalisation (docs/math.md#l2norm): y = x / sqrt(sum x^2 + 1e-6), the eps on the sum. FP32 inside; a row whose
+// sum of squares passes the largest FP32 value is scaled first.
 #pragma once
 #include <cstdint>
 #include <optional>

@@ -4,9 +4,9 @@
 namespace deltagauge::kernels::ptx {
 
 // Orders the shared-memory accesses of the first threads that get here, a multiple of 32. Barrier 0 is __syncthreads().
-template <int kBarrier, int kThreads>
-__device__ void barrier_sync() {
-  asm volatile("barrier.sync.aligned %0, %1;" ::"n"(kBarrier), "n"(kThreads) : "memory");
+template <int kThreads>
+__device__ void barrier_sync(int barrier) {
+  asm volatile("barrier.sync.aligned %0, %1;" ::"r"(barrier), "n"(kThreads) : "memory");
 }
 
 }  // namespace deltagauge::kernels::ptx

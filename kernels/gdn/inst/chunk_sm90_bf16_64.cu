@@ -1,0 +1,8 @@
+// gdn.chunk_sm90 for bf16 q, k, v and o, K = V = 64.
+#include "kernels/gdn/chunk_sm90_launch.cuh"
+
+namespace deltagauge::kernels::gdn {
+
+template void launch_chunk_sm90_as<__nv_bfloat16, 64>(const chunk_sm80::Params& params, cudaStream_t stream);
+
+}  // namespace deltagauge::kernels::gdn
