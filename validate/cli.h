@@ -10,23 +10,58 @@
 
 namespace deltagauge::validate::cli {
 
-struct ValidateArgs {
+// Where a report goes besides stdout; "" when not asked for.
+struct Outputs {
+  std::string folder;  // --report DIR: every form below by its usual name
+  std::string json;    // FILE or -
+  std::string junit, html, trace, sarif, openmetrics, csv, markdown, gbench, bencher;
+  bool github = false;  // annotations on stdout, the step summary where GITHUB_STEP_SUMMARY says
+};
+
+// What every subcommand that runs sweeps takes.
+struct RunArgs {
   std::vector<std::string> configs, cases;  // paths of sweeps; case ids
-  std::string tensors, op, staging;         // --tensors FILE --op OP [--staging NAME]
   std::string backend = "*", oracle = "auto", filter = "*";
-  std::vector<std::string> checks, settings;  // settings: AXIS=VALUE
-  std::string seed, shard;                    // "" when not given; shard: I/N
-  std::string report_folder, json;            // --report DIR, --json FILE or -
+  std::vector<std::string> settings;  // AXIS=VALUE
+  std::string seed, shard;            // "" when not given; shard: I/N
+  Outputs outputs;
   bool require_gpu = false, list = false, quiet = false;
   std::vector<std::string> argv;  // for the report
 };
+
+struct ValidateArgs : RunArgs {
+  std::string tensors, op, staging;  // --tensors FILE --op OP [--staging NAME]
+  std::vector<std::string> checks;
+  bool maps = false;  // error maps of every row
+  std::string resume;  // a report whose rows are taken over
+  double timeout = 0;  // seconds a job; 0: none
+  bool isolate = false, shrink = false;
+  std::string worker;  // a task: this process is a worker (isolate.h)
+};
 int validate(const ValidateArgs& args);
+
+struct BenchArgs : RunArgs {
+  std::vector<std::string> timers;                       // empty: all
+  double min_time = 0.5, timeout = 15, max_noise = 0.5;  // seconds, seconds, percent
+  std::vector<std::string> baselines;                    // reports to compare with
+  bool across_devices = false, bits = false;
+};
+int bench(const BenchArgs& args);
 
 struct ReportArgs {
   std::vector<std::string> files;
-  bool accuracy = false;
+  Outputs outputs;
+  bool accuracy = false, across_devices = false, bits = false, allow_missing = false;
+  std::vector<std::string> more_base, more_fresh;  // further sessions of each side
+  std::string history;                             // a file of JSON lines
 };
 int report_show(const ReportArgs& args);
+int report_convert(const ReportArgs& args);
+int report_diff(const ReportArgs& args);
+int report_merge(const ReportArgs& args);
+int report_html(const ReportArgs& args);
+int report_trace(const ReportArgs& args);
+int report_history(const ReportArgs& args);
 
 int list(const std::string& what, bool json);
 std::vector<std::string> listable();  // what list takes
@@ -35,6 +70,13 @@ int selftest(const std::string& filter, bool json);
 
 int case_show(const std::string& id);
 int case_dump(const std::string& id, const std::string& out, const std::string& backend);
+
+struct ShrinkArgs {
+  std::string id, backend = "*", check, oracle = "auto", out;  // check: "" all; out: "" none
+  double timeout = 0;
+  bool isolate = false;
+};
+int case_shrink(const ShrinkArgs& args);
 
 // Shared by the subcommands.
 Registry all_backends();

@@ -4,8 +4,10 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
 #include <string>
 
 namespace deltagauge::validate::cli {
@@ -22,6 +24,17 @@ std::string duration(double seconds) {
   return s < 3600 ? fmt::format("{}m{:02}s", s / 60, s % 60) : fmt::format("{}h{:02}m", s / 3600, s / 60 % 60);
 }
 
+constexpr int kSignals[] = {SIGINT, SIGTERM};
+volatile std::sig_atomic_t g_asked = 0;
+struct sigaction g_before[2];
+
+void take_note(int) {
+  g_asked = 1;
+  for (std::size_t i = 0; i < std::size(kSignals); ++i) ::sigaction(kSignals[i], &g_before[i], nullptr);
+  constexpr char kText[] = "\ndeltagauge: ends after the current job; once more to end at once\n";
+  [[maybe_unused]] const auto written = ::write(STDERR_FILENO, kText, sizeof kText - 1);
+}
+
 }  // namespace
 
 reports::TableStyle stdout_style() {
@@ -30,25 +43,49 @@ reports::TableStyle stdout_style() {
   return {.width = width_of(STDOUT_FILENO), .colour = !(no_colour && *no_colour)};
 }
 
-Progress::Progress(std::size_t total) : total_(total), shown_(::isatty(STDERR_FILENO)) {}
+StatusLine::StatusLine() : shown_(::isatty(STDERR_FILENO)) {}
+
+bool StatusLine::due() { return shown_ && std::chrono::steady_clock::now() - drawn_ >= std::chrono::milliseconds(100); }
+
+void StatusLine::show(std::string text) {
+  if (!shown_) return;
+  drawn_ = std::chrono::steady_clock::now();
+  written_ = true;
+  text.resize(static_cast<std::size_t>(width_of(STDERR_FILENO) - 1), ' ');
+  std::fprintf(stderr, "\r%s", text.c_str());
+  std::fflush(stderr);
+}
+
+void StatusLine::clear() {
+  if (written_) std::fputs("\r\x1b[K", stderr);
+  written_ = false;
+}
 
 void Progress::step(const reports::Result& result) {
   ++done_;
   failed_ += result.outcome == reports::Outcome::fail || result.outcome == reports::Outcome::error;
-  const auto now = std::chrono::steady_clock::now();
-  if (!shown_ || (done_ < total_ && now - drawn_ < std::chrono::milliseconds(100))) return;
-  drawn_ = now;
-  const double spent = std::chrono::duration<double>(now - start_).count();
+  if (done_ < total_ && !line_.due()) return;
+  const double spent = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
   const double left = spent / static_cast<double>(done_) * static_cast<double>(total_ - done_);
-  std::string line = fmt::format("{}/{}, {} failed, about {} left  {} {}  {}", done_, total_, failed_, duration(left),
-                                 result.backend, result.check, result.test);
-  line.resize(static_cast<std::size_t>(width_of(STDERR_FILENO) - 1), ' ');
-  std::fprintf(stderr, "\r%s", line.c_str());
-  std::fflush(stderr);
+  line_.show(fmt::format("{}/{}, {} failed, about {} left  {} {}  {}", done_, total_, failed_, duration(left),
+                         result.backend, result.check, result.test));
 }
 
-void Progress::clear() {
-  if (shown_ && done_) std::fputs("\r\x1b[K", stderr);
+Interrupts::Interrupts() {
+  g_asked = 0;
+  for (std::size_t i = 0; i < std::size(kSignals); ++i) {
+    struct sigaction on {};
+    on.sa_handler = take_note;
+    on.sa_flags = SA_RESTART;
+    ::sigaction(kSignals[i], nullptr, &g_before[i]);
+    if (g_before[i].sa_handler != SIG_IGN) ::sigaction(kSignals[i], &on, nullptr);  // as nohup and & ask
+  }
 }
+
+Interrupts::~Interrupts() {
+  for (std::size_t i = 0; i < std::size(kSignals); ++i) ::sigaction(kSignals[i], &g_before[i], nullptr);
+}
+
+bool Interrupts::asked() { return g_asked != 0; }
 
 }  // namespace deltagauge::validate::cli

@@ -1,7 +1,8 @@
-// What the terminal can take, and the progress line.
+// What the terminal can take, the progress line, and what Ctrl-C does.
 #pragma once
 #include <chrono>
 #include <cstddef>
+#include <string>
 
 #include "reports/table.h"
 
@@ -10,17 +11,40 @@ namespace deltagauge::validate::cli {
 // Width and colour of stdout: no limit and none when it is not a terminal, no colour when NO_COLOR is set and not empty.
 reports::TableStyle stdout_style();
 
-// One line on stderr, rewritten in place, with an estimate of the time left. Silent when stderr is not a terminal.
-class Progress {
+// One line on stderr, rewritten in place. Silent when stderr is not a terminal.
+class StatusLine {
  public:
-  explicit Progress(std::size_t total);
-  void step(const reports::Result& result);  // one more is done
-  void clear();                              // wipes the line
+  StatusLine();
+  bool due();  // it can be seen, and the last one has stood for a tenth of a second
+  void show(std::string text);
+  void clear();  // wipes the line
 
  private:
+  bool shown_, written_ = false;
+  std::chrono::steady_clock::time_point drawn_{};
+};
+
+// How far a run is, with an estimate of the time left.
+class Progress {
+ public:
+  explicit Progress(std::size_t total) : total_(total) {}
+  void step(const reports::Result& result);  // one more is done
+  void clear() { line_.clear(); }
+
+ private:
+  StatusLine line_;
   std::size_t total_, done_ = 0, failed_ = 0;
-  bool shown_;
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now(), drawn_{};
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+// While it lives, the first SIGINT or SIGTERM asks the run to end after its current job; the next one ends the process.
+class Interrupts {
+ public:
+  Interrupts();
+  ~Interrupts();
+  Interrupts(const Interrupts&) = delete;
+  Interrupts& operator=(const Interrupts&) = delete;
+  static bool asked();
 };
 
 }  // namespace deltagauge::validate::cli

@@ -87,9 +87,8 @@ TEST_F(Cli, judges_a_config_prints_the_table_and_writes_the_report) {
   EXPECT_EQ(report.results.size(), 8u);
   ASSERT_EQ(report.configs.size(), 1u);
   EXPECT_EQ(report.argv[1], "validate");
-  std::size_t files = 0;
-  for ([[maybe_unused]] const auto& entry : fs::directory_iterator(file("report"))) ++files;
-  EXPECT_EQ(files, 2u) << "no temporary file is left";
+  for (const auto& entry : fs::directory_iterator(file("report")))
+    EXPECT_FALSE(entry.path().filename().string().starts_with(".")) << "no temporary file is left";
 
   const Ran shown = run("report show" + quoted(file("report/report.json")));
   EXPECT_EQ(shown.status, 0);
@@ -203,6 +202,67 @@ TEST_F(Cli, exits_2_on_wrong_usage_and_says_what_was_expected) {
   expect_usage_error("report show" + quoted(written("bad.json", "{}")), "bad.json");
   expect_usage_error("case show gdn/fwd/len=", "len");
   expect_usage_error("case dump " + quoted(kCase) + "--out" + quoted(file("x")) + "--backend none", "none");
+}
+
+TEST_F(Cli, refuses_flags_that_would_be_ignored) {
+  const std::string one = "validate --backend reference.recurrent --case" + quoted(kCase);
+  for (const char* flag : {"--shard", "--json", "--report", "--seed", "--tensors", "--op", "--staging", "--filter"})
+    for (const std::string& none : {std::string(flag) + " ''", std::string(flag) + "="})
+      expect_usage_error(one + none, "expected a value, got none");
+  expect_usage_error(one + "--list --json -", "--list: expected no --json");
+  expect_usage_error(one + "--list --report" + quoted(file("r")), "--list: expected no --json");
+  const std::string path = quoted(dumped("reference.recurrent")), given = "validate --op gdn --tensors" + path;
+  expect_usage_error(given + "--shard 1/2", "--shard: expected none beside --tensors");
+  expect_usage_error(given + "--seed 3", "--seed: expected none beside --tensors");
+  expect_usage_error(given + "--set keys=repeated", "how inputs are drawn");
+  EXPECT_EQ(run(given + "--backend file --filter 'nothing*'").status, 3);
+  EXPECT_EQ(run(given + "--backend file --filter 'case.safe*'").status, 0);
+}
+
+TEST_F(Cli, names_the_file_and_the_place_of_what_is_wrong_in_it) {
+  const auto sweep = [&](const std::string& rest) {
+    return "validate" + quoted(written("s.json", R"({"schema": "deltagauge.sweep/1", )" + rest + "}"));
+  };
+  const std::string cases = R"("cases": [")" + std::string(kCase) + R"("])";
+  expect_usage_error(sweep(cases + ", " + cases), "s.json: $: the key 'cases' stands twice");
+  expect_usage_error(sweep(cases + R"(, "checks": ["speed"])"), "s.json: checks of gdn/fwd/");
+  expect_usage_error(sweep(cases + R"(, "note": 1e400)"), "s.json: not JSON");
+  expect_usage_error("validate" + quoted(file("")), "expected a file, got a directory");
+  Safetensors content = read_safetensors(dumped("reference.recurrent"));
+  content.tensors["Beta"] = content.tensors["beta"];
+  expect_usage_error("validate --op gdn --tensors" + quoted(written("t.st", to_safetensors(content))),
+                     "t.st: tensor 'Beta'");
+}
+
+TEST_F(Cli, reads_a_dumped_case_without_tokens) {
+  for (const char* axes : {"len=0", "len=0+0,cap=4"}) {
+    const std::string out = quoted(file("empty.safetensors"));
+    EXPECT_EQ(run("case dump 'gdn/fwd/" + std::string(axes) + ",K=8,V=4/bf16' --out" + out + "--backend oracle.f64").status,
+              0);
+    const Ran r = run("validate --op gdn --backend file --tensors" + out);
+    EXPECT_EQ(r.status, 0) << r.err;
+  }
+}
+
+TEST_F(Cli, shows_a_failed_refusal_again_from_a_path_with_a_quote_in_it) {
+  const std::string path = written("it's.json", R"({"schema": "deltagauge.sweep/1", "cases": [{"id": ")" +
+                                                    std::string(kCase) + R"(", "expect": "refused"}]})");
+  const Ran r = run("validate \"" + path + "\" --backend reference.recurrent");
+  EXPECT_EQ(r.status, 1) << r.err;
+  const auto again = r.out.find("again: deltagauge ");
+  ASSERT_NE(again, std::string::npos);
+  const std::string repro = r.out.substr(again + 18, r.out.find('\n', again) - again - 18);
+  EXPECT_EQ(run(repro).status, 1) << repro;
+}
+
+TEST_F(Cli, writes_the_report_into_what_the_path_stands_for) {
+  const std::string one = "validate --backend reference.recurrent --case" + quoted(kCase) + "--json ";
+  ASSERT_EQ(std::system(("mkfifo" + quoted(file("fifo"))).c_str()), 0);
+  const std::string reader = "cat" + quoted(file("fifo")) + ">" + quoted(file("read")) + "& ";
+  FILE* pipe = ::popen((reader + DELTAGAUGE_BINARY " " + one + quoted(file("fifo")) + "> /dev/null; wait").c_str(), "r");
+  EXPECT_EQ(::pclose(pipe), 0);
+  EXPECT_TRUE(fs::is_fifo(file("fifo")));
+  EXPECT_EQ(reports::load_report(file("read")).results.size(), 1u);
 }
 
 TEST_F(Cli, refuses_outputs_it_cannot_write_before_the_run) {

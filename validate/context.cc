@@ -1,5 +1,8 @@
 #include "validate/context.h"
 
+#include <cmath>
+
+#include "core/error.h"
 #include "core/op.h"
 #include "reference/staging.h"
 #include "validate/budget.h"
@@ -7,11 +10,28 @@
 
 namespace deltagauge::validate {
 
+namespace {
+
+// NaN equals NaN when sets are compared: an oracle without an answer would pass anything.
+void require_answer(std::string_view name, const Tensor& tensor, const Rows& rows) {
+  for (const Series& s : rows.series)
+    for (std::int64_t i = 0; i < s.count; ++i)
+      for (std::int64_t j = 0, row = (s.first + i * s.stride) * rows.width; j < rows.width; ++j)
+        if (std::isnan(tensor.load(row + j)))
+          fail("oracle: ", name, " is NaN at element ", row + j, ": these inputs have no answer to judge by");
+}
+
+}  // namespace
+
 Context::Context(const SweepCase& test, Tensors inputs, oracle::Precision precision)
     : test_(test), inputs_(std::move(inputs)), precision_(precision) {}
 
 const Tensors& Context::gold() {
-  if (!gold_) gold_ = oracle::answer(problem(), inputs_, {.precision = precision_}).outputs;
+  if (!gold_) {
+    Tensors outputs = oracle::answer(problem(), inputs_, {.precision = precision_}).outputs;
+    for (const auto& [name, tensor] : outputs) require_answer(name, tensor, rows_of(problem(), name, tensor.shape()));
+    gold_ = std::move(outputs);
+  }
   return *gold_;
 }
 

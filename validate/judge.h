@@ -14,6 +14,7 @@ struct Verdict {
   reports::Outcome outcome = reports::Outcome::pass;
   std::string reason;  // empty on a pass; several breaches are joined by "; "
   std::map<std::string, reports::TensorMetrics> tensors;
+  std::map<std::string, double> values{};  // single figures that the check finds, by name
 
   void add_failure(const std::string& why);  // outcome becomes fail
 };

@@ -35,6 +35,35 @@ double percentile(std::vector<std::int64_t>& values, double fraction) {
   return static_cast<double>(*at);
 }
 
+constexpr std::int64_t kMostBlocks = 128;  // of an error map, per head
+
+// Gathers the worst row ratio per head and place: the packed token, or the chunk or sequence of a block of rows.
+class Mapper {
+ public:
+  explicit Mapper(const Rows& rows) {
+    std::int64_t places = 0;
+    for (const Series& s : rows.series) {
+      map_.heads = std::max(map_.heads, s.head + 1);
+      places = std::max(places, s.block >= 0 ? s.block + 1 : s.token + s.count);
+    }
+    map_.rows_per_block = std::max<std::int64_t>(1, (places + kMostBlocks - 1) / kMostBlocks);
+    map_.blocks = (places + map_.rows_per_block - 1) / map_.rows_per_block;
+    map_.row_ratio.assign(static_cast<std::size_t>(map_.heads * map_.blocks), 0);
+  }
+  void add(const Series& s, std::int64_t i, double row_ratio) {
+    const std::int64_t place = (s.block >= 0 ? s.block : s.token + i) / map_.rows_per_block;
+    double& worst = map_.row_ratio[static_cast<std::size_t>(s.head * map_.blocks + place)];
+    if (reports::worse(row_ratio, worst)) worst = row_ratio;
+  }
+  reports::ErrorMap take() {
+    for (double& x : map_.row_ratio) x = round_to(DType::bf16, x);  // for a picture: three digits are enough in a file
+    return std::move(map_);
+  }
+
+ private:
+  reports::ErrorMap map_;
+};
+
 enum class Kind { error, agree, non_finite };
 
 // How an element takes part: with its error, as an agreed NaN or infinity, or as a mismatch of the two sets.
@@ -54,6 +83,7 @@ reports::TensorMetrics measure(const Tensor& got_tensor, const Tensor& want_tens
   const auto got = to_f64(got_tensor), want = to_f64(want_tensor);
   reports::TensorMetrics m;
   m.budget_from = budget.from;
+  Mapper mapper(rows);
   std::vector<std::int64_t> ulps;
   std::vector<double> norms, errors;  // of judged rows
   double sum = 0, square = 0, want_square = 0, worst_element = -1;
@@ -63,6 +93,7 @@ reports::TensorMetrics measure(const Tensor& got_tensor, const Tensor& want_tens
       const std::int64_t row = s.first + i * s.stride;
       const auto r = static_cast<std::size_t>(row);
       double row_square = 0, norm_square = 0, row_worst = -1;
+      const std::int64_t non_finite_before = m.non_finite;
       std::int64_t row_index = -1;
       for (std::int64_t j = row * rows.width; j < (row + 1) * rows.width; ++j) {
         const double g = got[static_cast<std::size_t>(j)], w = want[static_cast<std::size_t>(j)];
@@ -92,6 +123,7 @@ reports::TensorMetrics measure(const Tensor& got_tensor, const Tensor& want_tens
       const double element_ratio = ratio(std::max(row_worst, 0.0) * std::sqrt(budget.spread[r]), budget.row[r]);
       if (row_ratio > m.row_ratio || norms.size() == 1) m.budget = budget.row[r];
       m.row_ratio = std::max(m.row_ratio, row_ratio);
+      mapper.add(s, i, m.non_finite > non_finite_before ? std::numeric_limits<double>::quiet_NaN() : row_ratio);
       m.element_ratio = std::max(m.element_ratio, element_ratio);
       if (row_index >= 0 && element_ratio > worst_element) {
         worst_element = element_ratio;
@@ -113,6 +145,7 @@ reports::TensorMetrics measure(const Tensor& got_tensor, const Tensor& want_tens
   if (worst_index >= 0)
     m.worst = reports::Worst{coordinates(got_tensor.shape(), worst_index), got[static_cast<std::size_t>(worst_index)],
                              want[static_cast<std::size_t>(worst_index)]};
+  m.map = mapper.take();
   return m;
 }
 

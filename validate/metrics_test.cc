@@ -168,5 +168,27 @@ TEST(BitMismatch, ZerosOfEitherSignDifferAndEqualNansDoNot) {
   EXPECT_EQ(bit_mismatch(t(nan), t(nan), rows), "");
 }
 
+TEST(Metrics, map_the_worst_row_ratio_by_head_and_place) {
+  Problem p;
+  p.lengths = {3, 0, 200};
+  p.HV = p.HK = 2;
+  p.V = 1;
+  const Tensor want(DType::f64, {203, 2, 1});
+  Tensor got(DType::f32, {203, 2, 1});
+  got.set({2, 1, 0}, 0.5);
+  got.set({202, 0, 0}, 3);
+  got.set({100, 1, 0}, NAN);
+  const Rows rows = rows_of(p, "o", got.shape());
+  const Budget budget{std::vector<double>(406, 1.0), std::vector<double>(406, 1.0), "one"};
+  const auto map = measure(got, want, rows, budget).map.value();
+  EXPECT_EQ(map.heads, 2);
+  EXPECT_EQ(map.rows_per_block, 2);  // 203 tokens in at most 128 blocks
+  EXPECT_EQ(map.blocks, 102);
+  EXPECT_EQ(map.row_ratio[102 + 1], 0.5);
+  EXPECT_EQ(map.row_ratio[101], 3);
+  EXPECT_TRUE(std::isnan(map.row_ratio[102 + 50]));
+  EXPECT_EQ(map.row_ratio[0], 0);
+}
+
 }  // namespace
 }  // namespace deltagauge::validate

@@ -39,7 +39,7 @@ Rows block_rows(const Problem& p, std::string_view tensor, const Shape& shape, b
     for (std::int64_t c = 0; c < blocks; ++c, ++block)
       for (std::int64_t h = 0; h < heads; ++h)
         rows.series.push_back({(block * heads + h) * height, square ? std::min(chunk, length - c * chunk) : height, 1, n, h,
-                               offsets[static_cast<std::size_t>(n)] + c * (per_chunk ? chunk : 0)});
+                               offsets[static_cast<std::size_t>(n)] + c * (per_chunk ? chunk : 0), block});
   }
   expect(tensor, per_chunk ? "chunks" : "sequences", block, shape, 0);
   return rows;

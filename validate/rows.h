@@ -15,7 +15,8 @@ namespace deltagauge::validate {
 struct Series {
   std::int64_t first = 0, count = 0, stride = 1;  // row indices first, first + stride, ...
   std::int64_t sequence = 0, head = 0;
-  std::int64_t token = 0;  // first token of the series' sequence or chunk
+  std::int64_t token = 0;   // first token of the series' sequence or chunk
+  std::int64_t block = -1;  // the sequence (final_state) or chunk (S, Ainv, Akk) by its place; -1: rows are tokens
 };
 
 struct Rows {

@@ -19,14 +19,30 @@ struct CheckInfo {
 };
 std::span<const CheckInfo> checks();  // accuracy stages lattice guard determinism packing causal
 
+class Workers;
+
+struct JobName {
+  std::string test, backend, check;  // case id and names
+  friend auto operator<=>(const JobName&, const JobName&) = default;
+};
+
 struct RunOptions {
   oracle::Precision oracle = oracle::Precision::automatic;
   std::vector<std::string> checks;       // empty: those each case asks for
   std::string backend = "*";             // glob; only backends that match this and the sweep's own glob run
   std::string filter = "*";              // glob over case ids and names
   std::string config;                    // for repro lines
+  bool maps = false;                     // keep error maps of passed rows too
   bool cuda_missing_is_failure = false;  // --require-gpu: a skip for want of a GPU becomes a failure
+  std::string config_flags;              // for repro lines through a config or tensors: --set, --seed
+  std::string repro_flags;               // for every repro line: --oracle, --staging, ...
   std::function<void(std::size_t done, std::size_t total, const reports::Result&)> progress;  // may be empty
+  std::function<bool()> stopped;  // asked before each job, may be empty: true leaves the rest out
+  std::function<const reports::Result*(const JobName&)> known;  // may be empty: a result that is there already, or null
+  // Jobs have numbers, from first on in the order of list_sweep. Where there are workers, they judge (isolate.h).
+  std::size_t first = 0;
+  std::vector<std::size_t> only;  // run these alone; empty: all
+  Workers* workers = nullptr;
 };
 
 // Runs every (case, backend, check) of the sweep and appends one Result each. Backends of another op (by the staging they
@@ -36,8 +52,15 @@ void run_sweep(const Sweep& sweep, const Registry& registry, const RunOptions& o
 // The same for one case on inputs that came from elsewhere (validate --tensors).
 void run_on_inputs(const SweepCase& test, const Tensors& inputs, const Registry& registry, const RunOptions& options,
                    reports::Report& report);
+// One job of them: the row, whatever happens.
+reports::Result run_one(const SweepCase& test, const Backend& backend, std::string_view check, const RunOptions& options);
 // What run_sweep would run, as "case backend check" lines, for --list.
 std::vector<std::string> list_sweep(const Sweep& sweep, const Registry& registry, const RunOptions& options);
+
+std::string shell_quoted(std::string_view text);  // as one word of a command line, for repro lines
+
+// Whether a backend answers this op at all: the op of the staging it declares. One that answers another op makes no row.
+bool serves(const Backend& backend, const Problem& problem);
 
 // oracle.*, reference.* (recurrent, chunk, and as_kernel for every staging).
 void add_cpu_backends(Registry& registry);

@@ -113,6 +113,93 @@ TEST(RunSweep, InputsThatAreRefusedAreAnErrorUnlessTheConfigExpectsIt) {
   EXPECT_EQ(results[2].reason, "expected a refusal, got an answer");
 }
 
+TEST(RunSweep, AMalformedCaseIsNoRefusalAndNeitherIsABrokenBackend) {
+  constexpr const char* kMalformed = "gdn/fwd/len=2,K=16,V=8/bf16/Beta[0,0]=1/seed=1";
+  Bench bench;
+  const auto& results =
+      bench.with("broken", broken)
+          .run(sweep_of({test_of(kMalformed, {"accuracy"}, "refused"), test_of(kId, {"accuracy"}, "refused")}));
+  EXPECT_EQ(results[0].outcome, Outcome::error);
+  EXPECT_NE(results[0].reason.find("Beta"), std::string::npos) << results[0].reason;
+  EXPECT_EQ(results[1].outcome, Outcome::error);
+  EXPECT_EQ(results[1].reason, "launch: out of memory");
+}
+
+TEST(RunSweep, ShowsAFailedRefusalAgainFromTheConfigThatAsksForIt) {
+  RunOptions options;
+  options.config = "it's.json";
+  Bench bench;
+  const auto& results = bench.with("right").run(sweep_of({test_of(kId, {"accuracy"}, "refused")}), options);
+  EXPECT_EQ(results[0].repro,
+            std::string("deltagauge validate 'it'\\''s.json' --filter '") + kId + "' --check accuracy --backend right");
+}
+
+TEST(RunSweep, InputsWithoutAnAnswerAreRefusedWithTensorIndexAndValue) {
+  constexpr std::pair<const char*, const char*> kRefused[] = {
+      {"q[0,0,3]=nan", "inputs: q[0, 0, 3] = nan: expected a finite value that bf16 holds"},
+      {"g[1,0]=nan", "inputs: g[1, 0] = nan: expected a log decay <= 0 that f32 holds"},
+      {"g[1,0]=inf/diverge=on", "inputs: g[1, 0] = inf: expected a log decay <= 0 that f32 holds"},
+      {"beta[0,0]=nan", "inputs: beta[0, 0] = nan: expected a finite value that f32 holds"},
+      {"v=normal=inf", "inputs: v[0, 0, 0] = "},
+      {"v=normal=1e300", "inputs: v[0, 0, 0] = "},
+      {"h0=normal=1e39", "inputs: initial_state[0, 0, 0, "},
+  };
+  Bench bench;
+  bench.with("right");
+  for (const auto& [part, message] : kRefused) {
+    Report report;
+    run_sweep(sweep_of({test_of(std::string("gdn/fwd/len=2,K=16,V=8/bf16/") + part)}), bench.registry, {}, report);
+    EXPECT_EQ(report.results[0].outcome, Outcome::error) << part;
+    EXPECT_EQ(report.results[0].reason.substr(0, std::string(message).size()), message);
+  }
+  Report report;
+  run_sweep(sweep_of({test_of("gdn/fwd/len=2,K=16,V=8/bf16/g[1,0]=-inf")}), bench.registry, {}, report);
+  EXPECT_EQ(report.results[0].outcome, Outcome::pass) << report.results[0].reason;
+}
+
+TEST(RunSweep, AnOracleWithoutAnAnswerIsAnErrorAndNoPass) {
+  Bench bench;
+  const auto& results = bench.with("right").run(
+      sweep_of({test_of("gdn/fwd/len=200,K=16,V=8/bf16/gate=none/beta=const=2/kscale=1000/diverge=on")}));
+  EXPECT_EQ(results[0].outcome, Outcome::error);
+  EXPECT_NE(results[0].reason.find("no answer to judge by"), std::string::npos) << results[0].reason;
+}
+
+// A program whose sum of squares leaves f32 answers 0, and nothing that another program does makes that right.
+TEST(RunSweep, AnOverflowInsideAKernelIsNoRounding) {
+  const auto overflowing = [](const Problem& p, const Tensors& inputs, bool) {
+    Tensors out = reference::run(p, inputs, reference::staging("l2norm.f32"), false);
+    out["y"] = Tensor(p.io, out["y"].shape());
+    return out;
+  };
+  const auto careful = [](const Problem& p, const Tensors& inputs, bool) {
+    return reference::run(p, inputs, reference::staging("l2norm.f32"), false);
+  };
+  Bench bench;
+  bench.with("overflowing", overflowing, "l2norm.f32").with("careful", careful, "l2norm.f32");
+  for (const char* io : {"f32", "bf16"}) {
+    Report report;
+    run_sweep(sweep_of({test_of(std::string("l2norm/fwd/len=4/v=normal=1e38/") + io)}), bench.registry, {}, report);
+    EXPECT_EQ(report.results[0].outcome, Outcome::fail) << io;
+    EXPECT_EQ(report.results[1].outcome, Outcome::pass) << io << ": " << report.results[1].reason;
+  }
+}
+
+// The same inside gdn: keys that normalise to 0 write nothing.
+TEST(RunSweep, KeysLostToAnOverflowFail) {
+  const auto overflowing = [](const Problem& p, const Tensors& inputs, bool taps) {
+    Tensors lost = inputs;
+    lost["k"] = Tensor(p.io, lost["k"].shape());
+    return reference::run(p, lost, reference::staging("chunk64.io"), taps);
+  };
+  Bench bench;
+  bench.with("overflowing", overflowing).with("right");
+  const auto& results =
+      bench.run(sweep_of({test_of("gdn/fwd/len=17,K=16,V=16/bf16/gate=mild/l2norm=on/kscale=1e19/seed=3")}));
+  EXPECT_EQ(results[0].outcome, Outcome::fail);
+  EXPECT_EQ(results[1].outcome, Outcome::pass) << results[1].reason;
+}
+
 TEST(RunSweep, AnUnsupportedCaseIsSkippedOrARefusal) {
   Bench bench;
   const auto& results = bench.with<TooSmall>("small").run(sweep_of({test_of(kId), test_of(kId, {"accuracy"}, "refused")}));

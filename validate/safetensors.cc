@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "reports/sha256.h"
 
 namespace deltagauge::validate {
 namespace {
@@ -190,7 +191,8 @@ Safetensors parse_safetensors(std::span<const std::byte> bytes, const std::strin
   const std::span<const std::byte> data = bytes.subspan(8 + length);
   std::sort(reader.entries.begin(), reader.entries.end(),
             [](const Entry& a, const Entry& b) { return a.offsets < b.offsets; });
-  Safetensors content{{}, std::move(reader.metadata)};
+  Safetensors content{
+      {}, std::move(reader.metadata), reports::sha256({reinterpret_cast<const char*>(bytes.data()), bytes.size()})};
   std::uint64_t end = 0;
   for (const Entry& e : reader.entries) {
     const DType dtype = parse_type(path, e);

@@ -14,6 +14,7 @@ namespace deltagauge::validate {
 struct Safetensors {
   Tensors tensors;
   std::map<std::string, std::string> metadata;
+  std::string sha256{};  // of the bytes that were parsed; to_safetensors does not look at it
 };
 
 // Throw Error that starts with the path and says what was expected and got, on anything but a well-formed file: a header

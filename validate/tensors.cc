@@ -6,12 +6,18 @@
 #include <optional>
 
 #include "core/error.h"
+#include "core/inputs.h"
 #include "core/op.h"
+#include "reports/printable.h"
 
 namespace deltagauge::validate {
 namespace {
 
 constexpr std::string_view kFloats16[] = {"f32", "bf16", "f16"};
+constexpr std::string_view kTensors[] = {"q", "k", "v", "g", "beta", "o", "initial_state", "cu_seqlens", "final_state"};
+// What set the inputs when they were drawn: it says nothing about tensors that are given.
+constexpr std::string_view kDrawing[] = {"ids", "gate", "keys", "beta", "v", "h0", "data", "kscale", "seed"};
+constexpr std::int64_t kMaxBatch = 1 << 24;
 constexpr std::string_view kStates[] = {"f32", "bf16"};
 
 const Tensor& required(const Tensors& tensors, std::string_view missing_of) {
@@ -31,6 +37,14 @@ DType dtype_among(std::string_view tensor, DType got, std::span<const std::strin
   fail(tensor, ": expected dtype", known, ", got ", name(got));
 }
 
+void require_known(const Tensors& tensors) {
+  std::string known;
+  for (const std::string_view name : kTensors) known += " " + std::string(name);
+  for (const auto& [name, tensor] : tensors)
+    if (std::find(std::begin(kTensors), std::end(kTensors), name) == std::end(kTensors))
+      fail("tensor '", reports::printable(name.substr(0, 60)), "': not supported for op gdn, which takes", known);
+}
+
 // Reads the tensors of one file against the sizes found so far.
 class Reader {
  public:
@@ -46,7 +60,8 @@ class Reader {
       if (size < 1) fail("q: expected sizes of at least 1, got ", to_string(q));
     for (const std::int64_t size : {HV, V})
       if (size < 1) fail("v: expected sizes of at least 1, got ", to_string(v));
-    if (lead_[0] < 1) fail("q: expected at least one token or sequence, got ", to_string(q));
+    if (batched() && (lead_[0] < 1 || lead_[0] > kMaxBatch))
+      fail("q: expected a batch of 1 to ", kMaxBatch, " sequences, got ", to_string(q));
   }
 
   std::int64_t T, HK, HV, K, V;
@@ -132,9 +147,19 @@ void check_values(const Tensors& inputs, std::int64_t active) {
 // The case as far as the file's metadata and the settings say; tensors say the rest.
 Case base_case(const Safetensors& file, std::string_view op, std::span<const std::pair<std::string, std::string>> settings) {
   Case c;
-  if (const auto id = file.metadata.find("deltagauge.case"); id != file.metadata.end()) c = parse_id(id->second);
+  if (const auto id = file.metadata.find("deltagauge.case"); id != file.metadata.end()) {
+    try {
+      c = parse_id(id->second);
+    } catch (const Error& e) {
+      fail("deltagauge.case in the file: ", e.what());
+    }
+  }
   if (c.problem.op != op) fail("deltagauge.case in the file: expected op ", op, ", got ", c.problem.op);
-  for (const auto& [axis, text] : settings) set_axis(c, axis, text);
+  for (const auto& [axis, text] : settings) {
+    if (std::find(std::begin(kDrawing), std::end(kDrawing), axis) != std::end(kDrawing))
+      fail("--set ", axis, "=", text, ": expected no axis that says how inputs are drawn, since the file gives them");
+    set_axis(c, axis, text);
+  }
   return c;
 }
 
@@ -230,13 +255,17 @@ GivenCase case_from_tensors(const Safetensors& file, std::string_view op,
   if (op != "gdn") fail("--op: expected gdn with --tensors, got '", op, "'");
   GivenCase given{base_case(file, op, settings), {}, {}};
   Problem& p = given.test.problem;
+  require_known(file.tensors);
   const Reader read(file.tensors);
   sizes_from(read, file.tensors, p);
-  given.inputs = inputs_from(read, file.tensors, p);
-  given.outputs = outputs_from(read, file.tensors, p);
   p.data = {"file"};
   check(p);
+  check_memory(p);
+  given.inputs = inputs_from(read, file.tensors, p);
+  given.outputs = outputs_from(read, file.tensors, p);
+  check(p);
   check_values(given.inputs, p.tokens());
+  refuse_inputs(p, given.inputs);
   for (const auto& [axis, text] : settings) {
     Case other = given.test;
     set_axis(other, axis, text);

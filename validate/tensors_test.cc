@@ -133,10 +133,39 @@ TEST(CaseFromTensors, says_what_is_wrong_expected_and_got) {
       {poisoned("initial_state", NAN),
        "initial_state: expected finite values; 1 of 48 values are not, first at [0, 0, 0, 3]: nan"},
       {error_of(dumped(kCase), {{"K", "8"}}), "--set K=8: the tensors of the file say otherwise"},
+      {error_of(dumped(kCase), {{"keys", "repeated"}}),
+       "--set keys=repeated: expected no axis that says how inputs are drawn"},
+      {broken("Beta", Tensor(DType::f32, {5, 2})), "tensor 'Beta': not supported for op gdn, which takes q k v g beta"},
+      {broken("A_log", Tensor(DType::f32, {2})), "tensor 'A_log': not supported for op gdn"},
+      {broken("raw_gate", Tensor(DType::f32, {5, 2})), "tensor 'raw_gate': not supported for op gdn"},
+      {broken("has_initial_state", Tensor(DType::i32, {3})), "tensor 'has_initial_state': not supported for op gdn"},
+      {broken("state_indices", Tensor(DType::i32, {3})), "tensor 'state_indices': not supported for op gdn"},
   };
   for (const auto& one : kCases) EXPECT_EQ(one.error.substr(0, one.expected.size()), one.expected);
   EXPECT_EQ(poisoned("g", -INFINITY), "");
+  Safetensors other = dumped(kCase);
+  other.metadata["deltagauge.case"] = "gdn/fwd/len=x";
+  EXPECT_EQ(error_of(other).substr(0, 40), "deltagauge.case in the file: len: expect");
   EXPECT_THROW(case_from_tensors(dumped(kCase), "l2norm", {}), Error);
+}
+
+TEST(CaseFromTensors, takes_a_case_without_tokens_back) {
+  for (const char* id : {"gdn/fwd/len=0,HK=1,HV=2,K=4,V=2/bf16", "gdn/fwd/len=0+0,HK=1,HV=2,K=4,V=2/f32/h0=normal=1"})
+    EXPECT_EQ(case_from_tensors(dumped(id), "gdn", {}).test.problem.lengths, parse_id(id).problem.lengths);
+  Safetensors huge = dumped("gdn/fwd/len=0,HK=1,HV=2,K=4,V=2/bf16");
+  huge.tensors.erase("cu_seqlens");
+  for (auto& [name, tensor] : huge.tensors) {
+    Shape shape = tensor.shape();
+    shape.insert(shape.begin(), std::int64_t{1} << 40);
+    tensor = Tensor(tensor.dtype(), shape);
+  }
+  EXPECT_EQ(error_of(huge).substr(0, 49), "q: expected a batch of 1 to 16777216 sequences, g");
+}
+
+TEST(CaseFromTensors, refuses_a_recurrence_that_diverges_as_drawn_inputs_are) {
+  const Safetensors file = dumped("gdn/fwd/len=64,K=16,V=8/bf16/gate=none/beta=const=2/kscale=2/diverge=on/seed=1");
+  EXPECT_NE(error_of(file).find("the recurrence diverges at token"), std::string::npos) << error_of(file);
+  EXPECT_EQ(error_of(file, {{"diverge", "on"}}), "");
 }
 
 TEST(Statistics, leave_non_finite_values_out) {

@@ -67,6 +67,7 @@ struct Kernel {
   std::string_view op;
   std::string name, summary, staging;
   std::function<std::optional<std::string>(const Problem&)> unsupported;
+  std::function<std::optional<std::string>(int sm)> unsupported_device = [](int) { return std::nullopt; };
   std::function<std::vector<TensorSpec>(const Problem&)> taps;
   std::function<std::size_t(const Problem&)> workspace;  // bytes
   std::function<void(const Problem&, const Pointers&, void* stream)> launch;
@@ -112,9 +113,10 @@ void launch_gate(const Problem& p, const Pointers& at, void* stream) {
   gate::fwd(a, stream);
 }
 
-std::optional<std::string> no_gpu() {
+// Why there is no device for the kernel.
+std::optional<std::string> no_device(const Kernel& kernel) {
   const auto& query = runtime::device_query();
-  if (query.device) return std::nullopt;
+  if (query.device) return kernel.unsupported_device(query.device->sm);
   return "no GPU: " + query.reason;
 }
 
@@ -193,7 +195,7 @@ std::size_t gdn_workspace(std::string_view, const Problem&) { return 0; }
 void launch_gdn(std::string_view, const Problem&, const Pointers&, void*) {}
 void launch_l2norm(const Problem&, const Pointers&, void*) {}
 void launch_gate(const Problem&, const Pointers&, void*) {}
-std::optional<std::string> no_gpu() { return "no GPU: built without CUDA"; }
+std::optional<std::string> no_device(const Kernel&) { return "no GPU: built without CUDA"; }
 std::unique_ptr<Plan> make_plan(const Kernel& kernel, const Problem&, const Tensors&, const PlanOptions&) {
   fail(kernel.name, ": expected a build with CUDA, got one without");
 }
@@ -212,7 +214,7 @@ class CudaBackend : public Backend {
     if (problem.op != kernel_.op) return "op: expected " + std::string(kernel_.op) + ", got " + problem.op;
     if (problem.direction != Direction::fwd) return "direction: expected fwd, got bwd";
     if (auto reason = kernel_.unsupported(problem)) return reason;
-    return no_gpu();
+    return no_device(kernel_);
   }
 
   std::unique_ptr<Plan> plan(const Problem& problem, const Tensors& inputs, const PlanOptions& options) const override {
@@ -236,6 +238,7 @@ void add_cuda_backends(Registry& registry) {
                   .summary = std::string(variant.summary),
                   .staging = std::string(variant.staging),
                   .unsupported = [&variant](const Problem& p) { return gdn::unsupported(variant.name, gdn_args(p)); },
+                  .unsupported_device = [&variant](int sm) { return gdn::unsupported_device(variant.name, sm); },
                   .taps = no_taps,
                   .workspace = [&variant](const Problem& p) { return gdn_workspace(variant.name, p); },
                   .launch = [&variant](const Problem& p, const Pointers& at,

@@ -1,0 +1,108 @@
+// No time for a wrong answer: rows of the bench on CPU backends, right, wrong and unable.
+#include "bench/run.h"
+
+#include <gtest/gtest.h>
+
+#include "reference/staging.h"
+#include "validate/run.h"
+
+namespace deltagauge::bench {
+namespace {
+
+using reports::Outcome;
+
+// Wraps a backend and breaks one element of o.
+class Wrong : public Backend {
+ public:
+  explicit Wrong(const Backend& right) : right_(right) {}
+  std::string_view name() const override { return "wrong"; }
+  std::string_view summary() const override { return "one element of o is off"; }
+  std::optional<std::string> unsupported(const Problem& p) const override { return right_.unsupported(p); }
+  std::string_view staging(const Problem& p) const override { return right_.staging(p); }
+  std::unique_ptr<Plan> plan(const Problem& p, const Tensors& inputs, const PlanOptions& options) const override {
+    return std::make_unique<WrongPlan>(right_.plan(p, inputs, options));
+  }
+
+ private:
+  class WrongPlan : public Plan {
+   public:
+    explicit WrongPlan(std::unique_ptr<Plan> plan) : plan_(std::move(plan)) {}
+    void run() override { plan_->run(); }
+    Tensors outputs() const override {
+      Tensors out = plan_->outputs();
+      Tensor& o = out.find("o")->second;
+      o.store(o.numel() - 1, o.load(o.numel() - 1) + 1);
+      return out;
+    }
+
+   private:
+    std::unique_ptr<Plan> plan_;
+  };
+  const Backend& right_;
+};
+
+class Run : public testing::Test {
+ protected:
+  Run() {
+    validate::add_cpu_backends(registry_);
+    registry_.add(std::make_unique<Wrong>(registry_.get("reference.recurrent")));
+    validate::add_cuda_backends(registry_);
+    SweepCase& test = sweep_.cases.emplace_back();
+    test.test = parse_id("gdn/fwd/len=70+33,HK=1,HV=2,K=16,V=16/bf16/gate=mild/keys=iid/precise/seed=3");
+    sweep_.backend = "*";
+    options_.stop.min_time = 0x1p-30;
+    options_.stop.timeout = 0;
+  }
+  reports::Report run(const std::string& backend) {
+    options_.backend = backend;
+    reports::Report report;
+    run_bench(sweep_, registry_, options_, report);
+    return report;
+  }
+  Registry registry_;
+  Sweep sweep_;
+  BenchOptions options_;
+};
+
+TEST_F(Run, gives_the_gate_and_then_the_time_with_the_digests_of_the_judged_outputs) {
+  const auto report = run("reference.recurrent");
+  ASSERT_EQ(report.results.size(), 2U);
+  EXPECT_EQ(report.results[0].check, "accuracy");
+  EXPECT_EQ(report.results[0].outcome, Outcome::pass);
+  EXPECT_EQ(report.results[1].check, "cpu");
+  EXPECT_EQ(report.results[1].outcome, Outcome::pass);
+  ASSERT_TRUE(report.results[1].timing.has_value());
+  EXPECT_GT(report.results[1].timing->median, 0);
+  EXPECT_EQ(report.results[1].digests.size(), 2U);
+  EXPECT_EQ(report.results[1].digests, report.results[0].digests);
+  EXPECT_EQ(report.exit_status(), 0);
+}
+
+TEST_F(Run, gives_no_time_where_the_gate_fails_and_the_exit_status_says_so) {
+  const auto report = run("wrong");
+  ASSERT_EQ(report.results.size(), 2U);
+  EXPECT_EQ(report.results[0].outcome, Outcome::fail);
+  EXPECT_NE(report.results[0].reason.find("sequence 1, head 1: o"), std::string::npos) << report.results[0].reason;
+  EXPECT_EQ(report.results[1].outcome, Outcome::error);
+  EXPECT_FALSE(report.results[1].timing.has_value());
+  EXPECT_FALSE(report.results[1].repro.empty());
+  EXPECT_EQ(report.exit_status(), 1);
+}
+
+TEST_F(Run, judges_a_large_case_on_parts_of_it) {
+  options_.gate_token_heads = 80;  // the first sequence of head 0 and nothing more
+  const auto report = run("wrong");
+  EXPECT_EQ(report.results[0].outcome, Outcome::pass);  // the wrong element lies elsewhere: what parts cannot see
+  options_.gate_token_heads = 110;
+  EXPECT_EQ(run("wrong").results[0].outcome, Outcome::fail);  // the corners are the first parts
+}
+
+TEST_F(Run, takes_timers_that_suit_the_backend) {
+  options_.backend = "reference.recurrent,cuda.gdn.recurrent";
+  EXPECT_EQ(list_bench(sweep_, registry_, options_).size(), 4U);
+  options_.timers = {"graph-cold"};
+  EXPECT_EQ(list_bench(sweep_, registry_, options_).size(), 1U);
+}
+
+}  // namespace
+}  // namespace deltagauge::bench

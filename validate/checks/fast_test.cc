@@ -1,0 +1,62 @@
+// The fast check: both modes are judged, and what a flushing exponential loses is counted and fails where it matters.
+#include "validate/checks/fast.h"
+
+#include <gtest/gtest.h>
+
+#include "core/inputs.h"
+#include "validate/range.h"
+#include "validate/run.h"
+
+namespace deltagauge::validate {
+namespace {
+
+using reports::Outcome;
+
+Verdict judge(const std::string& id, const std::string& backend) {
+  SweepCase test{.test = parse_id(id), .name = {}, .note = {}, .checks = {}, .ceilings = {}};
+  Context context(test, make_inputs(test.test), oracle::Precision::f64);
+  Registry registry;
+  add_cpu_backends(registry);
+  add_peer_backends(registry);
+  return Fast().run(context, registry.get(backend));
+}
+
+// All that is left of h0 after 63 tokens of this gate is a subnormal decay times 1e30; nothing else is written.
+constexpr const char* kFading =
+    "gdn/fwd/len=64,HK=1,HV=1,K=16,V=16/bf16/gate=constant=-1.4/h0=normal=1e+30/beta=const=0/seed=2";
+
+TEST(FastCheck, FilesBothModesSideBySide) {
+  const Verdict verdict =
+      judge("gdn/fwd/len=70,HK=1,HV=1,K=16,V=16/bf16/h0=normal=1/seed=2", "reference.as_kernel.chunk64.io");
+  EXPECT_EQ(verdict.outcome, Outcome::pass) << verdict.reason;
+  for (const char* name : {"o", "o.precise", "final_state", "final_state.precise"})
+    EXPECT_TRUE(verdict.tensors.contains(name));
+  EXPECT_EQ(verdict.values.at("flushed_tokens"), 0);
+  EXPECT_EQ(verdict.values.at("subnormal_tokens"), 0);
+}
+
+TEST(FastCheck, CountsTheTokensThatAFlushingExponentialLosesAndFailsForThem) {
+  const Verdict verdict = judge(kFading, "reference.peer.ex2.ftz");
+  EXPECT_EQ(verdict.outcome, Outcome::fail);
+  EXPECT_GT(verdict.values.at("flushed_tokens"), 0);
+  EXPECT_GE(verdict.values.at("subnormal_tokens"), verdict.values.at("flushed_tokens"));
+  EXPECT_NE(verdict.reason.find("tokens are 0 in fast mode alone"), std::string::npos) << verdict.reason;
+  EXPECT_EQ(verdict.reason.find("precise"), std::string::npos) << verdict.reason;
+}
+
+TEST(FastCheck, PassesAnExponentialThatKeepsSubnormals) {
+  for (const char* backend :
+       {"reference.as_kernel.chunk64.io", "reference.as_kernel.chunk_sm80.plain", "reference.recurrent"}) {
+    const Verdict verdict = judge(kFading, backend);
+    EXPECT_EQ(verdict.outcome, Outcome::pass) << backend << ": " << verdict.reason;
+    EXPECT_EQ(verdict.values.at("flushed_tokens"), 0) << backend;
+  }
+}
+
+TEST(FastCheck, TakesTheOtherOpsToo) {
+  EXPECT_EQ(judge("gate/fwd/len=20,HV=3/bf16/seed=1", "reference.as_kernel.gate.f32").outcome, Outcome::pass);
+  EXPECT_EQ(judge("l2norm/fwd/len=20,HK=3,K=24/bf16/seed=1", "reference.as_kernel.l2norm.f32").outcome, Outcome::pass);
+}
+
+}  // namespace
+}  // namespace deltagauge::validate

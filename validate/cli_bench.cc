@@ -1,0 +1,80 @@
+// deltagauge bench: sweeps or single cases through the timing loop, then the report, then the comparison with a baseline.
+#include <algorithm>
+#include <iostream>
+
+#include "bench/run.h"
+#include "bench/timer.h"
+#include "core/error.h"
+#include "reports/compare/compare.h"
+#include "reports/json.h"
+#include "validate/cli.h"
+#include "validate/cli_output.h"
+#include "validate/cli_run.h"
+
+namespace deltagauge::validate::cli {
+namespace {
+
+bench::BenchOptions options_of(const BenchArgs& args) {
+  bench::BenchOptions options;
+  for (const std::string& timer : args.timers) {
+    const auto known = bench::timers();
+    if (std::find(known.begin(), known.end(), timer) == known.end())
+      fail("--timer: expected graph-hot, graph-cold, eager-hot or cpu, got '", timer, "'");
+  }
+  if (!args.timers.empty()) options.timers = args.timers;
+  options.stop.min_time = args.min_time;
+  options.stop.timeout = args.timeout;
+  options.stop.max_noise = 0.01 * args.max_noise;
+  options.oracle = oracle::parse_precision(args.oracle);
+  options.backend = args.backend;
+  options.filter = args.filter;
+  options.cuda_missing_is_failure = args.require_gpu;
+  return options;
+}
+
+// The gravest of two exit statuses: 1 before 2 before 3 before 0.
+int graver(int a, int b) { return a && b ? std::min(a, b) : std::max(a, b); }
+
+}  // namespace
+
+int bench(const BenchArgs& args) {
+  if (args.configs.empty() && args.cases.empty()) fail("bench: expected CONFIG... or --case ID");
+  const Registry registry = all_backends();
+  require_known_backends(registry.match("*"), args.backend);
+  std::vector<reports::ConfigFile> files;
+  const std::vector<Sweep> sweeps = sweeps_of(args, files);
+  bench::BenchOptions options = options_of(args);
+
+  std::size_t total = 0;
+  for (const Sweep& sweep : sweeps) {
+    const auto lines = bench::list_bench(sweep, registry, options);
+    total += lines.size();
+    if (args.list)
+      for (const std::string& line : lines) std::cout << line << "\n";
+  }
+  if (args.list) return total ? 0 : 3;
+
+  require_writable_outputs(args);
+  std::vector<reports::Report> baselines;
+  for (const std::string& path : args.baselines) baselines.push_back(reports::load_report(path));
+  reports::Report report = new_report(args, std::move(files));
+  Progress progress(total);
+  if (!args.quiet)
+    options.progress = [&](const reports::Result& row) {
+      if (row.check != kDefaultCheck) progress.step(row);
+    };
+  for (const Sweep& sweep : sweeps) bench::run_bench(sweep, registry, options, report);
+  progress.clear();
+  write_outputs(args, report);
+  if (report.results.empty()) std::cerr << "deltagauge: no case, backend and timer match\n";
+  if (baselines.empty()) return report.exit_status();
+
+  reports::compare::CompareOptions compare;
+  compare.across_devices = args.across_devices;
+  compare.bits = args.bits;
+  const auto comparison = reports::compare::compare(baselines, std::span(&report, 1), compare);
+  (args.outputs.json == "-" ? std::cerr : std::cout) << "\n" << reports::compare::text(comparison, stdout_style().width);
+  return graver(report.exit_status(), comparison.exit_status());
+}
+
+}  // namespace deltagauge::validate::cli

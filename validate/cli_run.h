@@ -1,0 +1,48 @@
+// What every subcommand that runs sweeps does around its loop: configs and ids to sweeps, a new report, and the report into
+// every form that was asked for.
+#pragma once
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/sweep.h"
+#include "reports/report.h"
+#include "validate/cli.h"
+#include "validate/run.h"
+
+namespace deltagauge::validate::cli {
+
+inline constexpr const char* kDefaultCheck = "accuracy";  // of cases that no config asks a check for
+
+using Settings = std::vector<std::pair<std::string, std::string>>;  // axis, text
+Settings settings_of(const RunArgs& args);                          // of --set and --seed
+
+void require_known_checks(const std::string& where, const std::vector<std::string>& names);  // where: for the message
+
+// The sweeps of the configs and of --case, with --set, --seed and --shard applied; files gets what was read.
+std::vector<Sweep> sweeps_of(const RunArgs& args, std::vector<reports::ConfigFile>& files);
+
+// A report with everything but rows: tool, host, device, argv, configs, the time.
+reports::Report new_report(const RunArgs& args, std::vector<reports::ConfigFile> files);
+
+// The rows of --resume FILE, by job. Throws Error when the file is of another tool, device or configs than the report.
+class Earlier {
+ public:
+  Earlier(const std::string& file, const reports::Report& now);  // file "": no rows
+  const reports::Result* find(const JobName& job) const;         // null: not judged there, so still to run
+  std::size_t size() const { return rows_.size(); }
+
+ private:
+  std::map<JobName, reports::Result> rows_;
+};
+
+std::vector<std::string> json_files(const Outputs& outputs);  // where the JSON report goes
+
+// Output paths are tried before the run, so that a long run is not lost to a wrong one. Throws Error naming the flag.
+void require_writable_outputs(const RunArgs& args);
+// Every file asked for, then the table on stdout (or with --json - the JSON and nothing else).
+void write_outputs(const RunArgs& args, const reports::Report& report);
+
+void write_trace_file(const reports::Report& report, const std::string& path);
+
+}  // namespace deltagauge::validate::cli
