@@ -59,12 +59,13 @@ Verdict Gate::judge(std::string_view staging, const Tensors& outputs) {
   for (std::size_t i = 0; i < verdicts.size(); ++i) {
     for (auto& [name, metrics] : verdicts[i].tensors) {
       metrics.map.reset();  // of a part only
+      if (metrics.worst) metrics.worst->index = validate::whole_index(problem_, judged_[i].part, name, metrics.worst->index);
       const auto [at, is_new] = verdict.tensors.emplace(name, metrics);
       if (!is_new) keep_worse(at->second, metrics);
     }
     if (verdicts[i].outcome != reports::Outcome::pass)
       verdict.add_failure("sequence " + std::to_string(judged_[i].part.sequence) + ", head " +
-                          std::to_string(judged_[i].part.head) + ": " + verdicts[i].reason);
+                          std::to_string(judged_[i].part.head) + " alone: " + verdicts[i].reason);
   }
   for (const TensorSpec& spec : op_info(problem_.op).outputs(problem_)) {
     if (spec.token_dim == 0 && problem_.capacity)

@@ -82,7 +82,7 @@ TEST_F(Run, gives_no_time_where_the_gate_fails_and_the_exit_status_says_so) {
   const auto report = run("wrong");
   ASSERT_EQ(report.results.size(), 2U);
   EXPECT_EQ(report.results[0].outcome, Outcome::fail);
-  EXPECT_NE(report.results[0].reason.find("sequence 1, head 1: o"), std::string::npos) << report.results[0].reason;
+  EXPECT_NE(report.results[0].reason.find("sequence 1, head 1 alone: o"), std::string::npos) << report.results[0].reason;
   EXPECT_EQ(report.results[1].outcome, Outcome::error);
   EXPECT_FALSE(report.results[1].timing.has_value());
   EXPECT_FALSE(report.results[1].repro.empty());

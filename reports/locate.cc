@@ -52,6 +52,12 @@ std::string chunk_words(const Problem& p, std::int64_t chunk) {
   return "chunk " + std::to_string(chunk);
 }
 
+std::string bracketed(std::span<const std::int64_t> index) {
+  std::string text = "[";
+  for (const std::int64_t i : index) text += (text.size() > 1 ? ", " : "") + std::to_string(i);
+  return text + "]";
+}
+
 std::optional<Problem> problem_of(std::string_view case_id) {
   try {
     return parse_id(case_id).problem;
@@ -63,11 +69,13 @@ std::optional<Problem> problem_of(std::string_view case_id) {
 }  // namespace
 
 std::string locate(std::string_view case_id, std::string_view tensor, std::span<const std::int64_t> index) {
-  std::string text = "[";
-  for (const std::int64_t i : index) text += (text.size() > 1 ? ", " : "") + std::to_string(i);
-  text += "]";
   const auto problem = problem_of(case_id);
-  if (!problem || problem->chunk < 1) return text;
+  return problem ? locate(*problem, tensor, index) : bracketed(index);
+}
+
+std::string locate(const Problem& problem, std::string_view tensor, std::span<const std::int64_t> index) {
+  std::string text = bracketed(index);
+  if (problem.chunk < 1) return text;
   for (const Dims& dims : kDims) {
     if (dims.tensor != tensor || index.size() > dims.words.size()) continue;
     for (std::size_t i = 0; i < index.size(); ++i) {
@@ -75,9 +83,9 @@ std::string locate(std::string_view case_id, std::string_view tensor, std::span<
       if (word.empty()) return text;
       text += i ? ", " : ": ";
       if (word == "t")
-        text += token_words(*problem, index[i]);
+        text += token_words(problem, index[i]);
       else if (word == "c")
-        text += chunk_words(*problem, index[i]);
+        text += chunk_words(problem, index[i]);
       else
         text += (word == "n" ? "sequence" : std::string(word)) + " " + std::to_string(index[i]);
     }

@@ -41,4 +41,5 @@ def make(binary, folder, timed):
         ran = shell(binary, line, folder)
         if ran.returncode:
             yield f"{line}: exit {ran.returncode}: {ran.stderr}"
+            return
     make_timed(os.path.join(folder, "timed.json"), folder, timed)

@@ -97,6 +97,13 @@ void add_validate(CLI::App& top, ValidateArgs& a, int& status) {
   run.value("--op", a.op, "OP", "the operation that --tensors are of");
   judge.value("--staging", a.staging, "STAGING", "where the outputs in --tensors were rounded, see list stagings");
   judge.repeated("--check", a.checks, "CHECK", "in place of the checks the config asks for");
+  judge.flag("--map", a.maps, "keep where the error lies, by head and tokens, of passed rows too");
+  judge.value("--timeout", a.timeout, "SECONDS", "after which a check, in a process of its own, is an error row")
+      .check(CLI::PositiveNumber);
+  judge.flag("--isolate", a.isolate, "each case in a process of its own: a crash is an error row");
+  judge.flag("--shrink", a.shrink, "look for a smaller case of each kind of failure");
+  run.value("--resume", a.resume, "FILE", "take over the rows of an earlier report and run the rest");
+  Adder{app, ""}.value("--worker", a.worker, "TASK", "for --isolate and --timeout: this process is a worker");
   app.callback([&] { status = validate(a); });
   app.footer(
       "deltagauge validate configs/gdn/smoke.json --report report\n"
@@ -121,6 +128,20 @@ void add_bench(CLI::App& top, BenchArgs& a, int& status) {
       "deltagauge bench configs/gdn/perf.json --json now.json\n"
       "deltagauge bench configs/gdn/perf.json --backend 'cuda.gdn.*' --timer graph-cold --baseline base.json\n"
       "deltagauge bench --case gdn/fwd/len=256,HK=2,HV=2/bf16/seed=1 --backend reference.chunk64 --timer cpu");
+}
+
+void add_range(CLI::App& top, RangeArgs& a, int& status) {
+  CLI::App& app = *top.add_subcommand("range", "where each stage overflows or flushes, and how far the inputs may go");
+  add_run(app, a);
+  const Adder run{app, kRun}, judge{app, kJudge};
+  judge.repeated("--quantity", a.quantities, one_of(range_quantities()), "bisect this one in place of all");
+  judge.flag("--no-frontiers", a.no_frontiers, "ranges of the stages only, no bisection");
+  run.flag("--both-math", a.both_math, "every case in math=precise and in math=fast");
+  app.callback([&] { status = range(a); });
+  app.footer(
+      "deltagauge range configs/gdn/frontier.json --backend 'cuda.gdn.*' --json ranges.json\n"
+      "deltagauge range --case gdn/fwd/len=64,HK=1,HV=1,K=16,V=16/bf16/seed=1 "
+      "--backend reference.peer.split16.first.f32 --quantity g");
 }
 
 void add_report(CLI::App& top, ReportArgs& a, int& status) {
@@ -216,6 +237,18 @@ void add_rest(CLI::App& top, Flags& f, int& status) {
   dump.callback([&] { status = case_dump(f.id, f.out, f.backend); });
   dump.footer("deltagauge case dump " + std::string(id) + " --out case.safetensors\ndeltagauge case dump " + id +
               " --out call.safetensors --backend reference.as_kernel.chunk64.io");
+  CLI::App& small = *cases.add_subcommand("shrink", "the smallest case on which a backend still fails a check");
+  const Adder shrunk{small, kRead}, how{small, kJudge};
+  shrunk.value("ID", f.shrink.id, "ID", "case id").required();
+  shrunk.value("--backend", f.shrink.backend, "BACKENDS", "globs, comma separated; the first that fails is taken");
+  how.value("--check", f.shrink.check, "CHECK", "the check that must fail; any by default");
+  how.value("--oracle", f.shrink.oracle, precisions(), "precision of the right answer");
+  how.value("--timeout", f.shrink.timeout, "SECONDS", "after which a run counts as broken").check(CLI::PositiveNumber);
+  how.flag("--isolate", f.shrink.isolate, "each run in a process of its own, so that a crash can be shrunk");
+  Adder{small, kOutputs}.value("--out", f.shrink.out, "FILE", "the small case's tensors, as safetensors");
+  small.callback([&] { status = case_shrink(f.shrink); });
+  small.footer("deltagauge case shrink " + std::string(id) + "\ndeltagauge case shrink " + id +
+               " --backend reference.recurrent --check accuracy");
   cases.footer("deltagauge case show " + std::string(id) + "\ndeltagauge case dump " + id + " --out case.safetensors");
 }
 
@@ -234,6 +267,7 @@ void add_command_line(CLI::App& app, Flags& flags, int& status) {
       "deltagauge report show report/report.json");
   add_validate(app, flags.validate, status);
   add_bench(app, flags.bench, status);
+  add_range(app, flags.range, status);
   add_report(app, flags.report, status);
   add_rest(app, flags, status);
   add_manual(app, status);

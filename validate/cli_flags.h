@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "validate/cli.h"
+#include "validate/cli_range.h"
 
 namespace CLI {
 class App;
@@ -17,7 +18,9 @@ namespace deltagauge::validate::cli {
 struct Flags {
   ValidateArgs validate;
   BenchArgs bench;
+  RangeArgs range;
   ReportArgs report;
+  ShrinkArgs shrink;
   std::string what, filter = "*", id, out, backend;  // list, selftest, case
   bool json = false;
 };

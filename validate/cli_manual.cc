@@ -122,7 +122,8 @@ std::string man_command(const Command& command) {
 
 Command describe(const CLI::App& app) {
   Command command{path_of(app), app.get_description(), split(app.get_footer(), '\n'), {}, {}};
-  for (const CLI::Option* option : app.get_options()) command.flags.push_back(flag_of(*option));
+  for (const CLI::Option* option : app.get_options())
+    if (!option->get_group().empty()) command.flags.push_back(flag_of(*option));
   for (const CLI::App* inner : app.get_subcommands({}))
     if (!inner->get_group().empty()) command.commands.push_back(describe(*inner));
   return command;

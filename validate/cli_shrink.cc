@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "reference/staging.h"
 #include "validate/cli_output.h"
+#include "validate/cli_run.h"
 #include "validate/isolate.h"
 #include "validate/shrink.h"
 
@@ -83,6 +84,7 @@ void shrink_failures(const ValidateArgs& args, const RunOptions& options, const 
 
 int case_shrink(const ShrinkArgs& args) {
   const Case c = parse_id(args.id);
+  if (!args.check.empty()) require_known_checks("--check", {args.check});
   const Registry registry = all_backends();
   require_known_backends(registry.match("*"), args.backend);
   RunOptions options;

@@ -197,8 +197,13 @@ int validate_tensors(const ValidateArgs& args) {
 
 int validate(const ValidateArgs& args) {
   require_known_checks("--check", args.checks);
-  if (args.list && !(args.outputs.json.empty() && args.outputs.folder.empty()))
-    fail("--list: expected no --json and no --report beside it, since nothing is run");
+  if (args.list &&
+      (!json_files(args.outputs).empty() || args.outputs.json == "-" || !args.resume.empty() || apart(args) || args.shrink))
+    fail("--list: expected no --json, --report, --resume, --isolate, --timeout or --shrink beside it, nothing is run");
+  if (args.shrink && !args.tensors.empty()) fail("--shrink: expected none beside --tensors, which no case id draws");
+  for (const std::string& path : args.configs)
+    if (apart(args) && args.worker.empty() && fs::exists(path) && !fs::is_regular_file(path))
+      fail(path, ": expected a file beside --isolate or --timeout, since every process reads it again");
   if (!args.tensors.empty()) return validate_tensors(args);
   if (!args.op.empty() || !args.staging.empty()) fail("--op and --staging: expected --tensors FILE beside them");
   if (args.configs.empty() && args.cases.empty()) fail("validate: expected CONFIG..., --case ID or --tensors FILE");

@@ -14,7 +14,7 @@
 namespace deltagauge::validate {
 namespace {
 
-constexpr double kResolution = 0x1p-15;  // relative distance of the two sides of an edge: the third decimal of 11.09 holds
+constexpr double kResolution = 0x1p-17;  // relative distance of the two sides of an edge: 1e-4 at 12.675
 
 void set_everywhere(Case& c, const std::string& tensor, std::vector<std::string> index, double x) {
   std::erase_if(c.overrides, [&](const Override& o) { return o.tensor == tensor; });
@@ -73,12 +73,13 @@ Probe probe(const Case& c, const Backend& backend, Draws& draws) {
   Probe result;
   try {
     const Draws::Draw& draw = draws.get(c);
-    const StageRanges met =
-        stage_ranges(backend, c.problem, draw.inputs, draw.gold, [](std::string_view) -> const Tensor* { return nullptr; });
+    const auto& declared = reference::staging(backend.staging(c.problem));
+    const Yardsticks yardsticks = wide_yardsticks(c.problem, draw.inputs, draw.gold, declared);
+    const auto no_tap = [](std::string_view) -> const Tensor* { return nullptr; };
+    const StageRanges met = stage_ranges(backend, c.problem, draw.inputs, yardsticks, no_tap);
     result.overflow = met.overflow;
     Verdict verdict;
-    const auto& declared = reference::staging(backend.staging(c.problem));
-    judge_all(met.outputs, wide_yardsticks(c.problem, draw.inputs, draw.gold, declared), "", verdict);
+    judge_all(met.outputs, yardsticks, "", verdict);
     result.inaccurate = verdict.reason;
   } catch (const Refused& refused) {
     result.overflow = result.inaccurate = refused.what();

@@ -124,10 +124,14 @@ reports::Result Workers::run(const std::vector<std::size_t>& batch, reports::Res
     pending_.pop_back();
     std::string text;
     switch (receive(text)) {
-      case Got::row:
-        row = reports::parse_report(text, "worker").results.at(0);
-        if (row.outcome == reports::Outcome::error || pending_.empty()) end();
-        return row;
+      case Got::row: {
+        reports::Result got = reports::parse_report(text, "worker").results.at(0);
+        if (got.test != row.test || got.backend != row.backend || got.check != row.check)
+          fail("worker: expected this row, got that of ", got.test, " ", got.backend, " ", got.check,
+               ": did a config change meanwhile?");
+        if (got.outcome == reports::Outcome::error || pending_.empty()) end();
+        return got;
+      }
       case Got::end:
         row.reason = how_it_ended(end());
         break;

@@ -58,8 +58,9 @@ void judge_inverse_bound(const Problem& problem, const Tensors& inputs, const Te
     }
   if (beyond == 0) return;
   std::ostringstream text;
-  text << "Ainv: " << beyond << " entries pass beta_i |k_i||k_j| decay(i, j), the first is "
-       << got[static_cast<std::size_t>(first)] << " against " << bound[static_cast<std::size_t>(first)];
+  text << "Ainv: " << beyond << " entries pass beta_i |k_i||k_j| decay(i, j), the first at "
+       << place(problem, "Ainv", Ainv.shape(), first) << ": got " << got[static_cast<std::size_t>(first)] << ", bound "
+       << bound[static_cast<std::size_t>(first)];
   verdict.add_failure(text.str());
 }
 

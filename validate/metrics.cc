@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "core/error.h"
+#include "reports/locate.h"
 #include "validate/thresholds.h"
 
 namespace deltagauge::validate {
@@ -149,7 +150,12 @@ reports::TensorMetrics measure(const Tensor& got_tensor, const Tensor& want_tens
   return m;
 }
 
-std::string bit_mismatch(const Tensor& got, const Tensor& want, const Rows& rows) {
+std::string place(const Problem& problem, std::string_view tensor, const Shape& shape, std::int64_t element) {
+  return reports::locate(problem, tensor, coordinates(shape, element));
+}
+
+std::string bit_mismatch(const Problem& problem, std::string_view tensor, const Tensor& got, const Tensor& want,
+                         const Rows& rows) {
   if (got.dtype() != want.dtype() || got.shape() != want.shape() || !got.contiguous() || !want.contiguous())
     fail("bits: expected contiguous ", name(want.dtype()), " ", to_string(want.shape()), ", got ", name(got.dtype()), " ",
          to_string(got.shape()));
@@ -171,7 +177,7 @@ std::string bit_mismatch(const Tensor& got, const Tensor& want, const Rows& rows
   if (differ == 0) return {};
   std::ostringstream text;
   text.precision(9);
-  text << differ << " of " << judged << " elements differ, first at " << to_string(coordinates(got.shape(), first))
+  text << differ << " of " << judged << " elements differ, first at " << place(problem, tensor, got.shape(), first)
        << ": got " << got.load(first) << ", want " << want.load(first);
   return text.str();
 }

@@ -24,8 +24,12 @@ struct Budget {
 // want: f64, same shape as got; throws Error otherwise. rows and budget belong to that shape.
 reports::TensorMetrics measure(const Tensor& got, const Tensor& want, const Rows& rows, const Budget& budget);
 
+// Where an element of a tensor is, in words: its place in the tensor counted from 0 in row-major order.
+std::string place(const Problem& problem, std::string_view tensor, const Shape& shape, std::int64_t element);
+
 // Where two tensors of one type and shape differ in a bit, on judged rows: "3 of 128 elements differ, first at [0, 1]: got
-// .. want ..". Empty when none does.
-std::string bit_mismatch(const Tensor& got, const Tensor& want, const Rows& rows);
+// .. want ..", with the place in words where the tensor is known. Empty when none does.
+std::string bit_mismatch(const Problem& problem, std::string_view tensor, const Tensor& got, const Tensor& want,
+                         const Rows& rows);
 
 }  // namespace deltagauge::validate

@@ -156,16 +156,16 @@ TEST(BitMismatch, CountsDifferencesAndNamesTheFirst) {
   const Rows rows{2, 3, {{0, 2, 1, 0, 0, 0}}};  // the third row is not judged
   const double a[] = {1, 2, 3, 4, 5, 6}, b[] = {1, 2, 7, 8, 9, 9};
   const Tensor x = from_f64(DType::f32, {3, 2}, a), y = from_f64(DType::f32, {3, 2}, b);
-  EXPECT_EQ(bit_mismatch(x, x, rows), "");
-  EXPECT_EQ(bit_mismatch(x, y, rows), "2 of 4 elements differ, first at [1, 0]: got 3, want 7");
+  EXPECT_EQ(bit_mismatch(Problem{}, "x", x, x, rows), "");
+  EXPECT_EQ(bit_mismatch(Problem{}, "x", x, y, rows), "2 of 4 elements differ, first at [1, 0]: got 3, want 7");
 }
 
 TEST(BitMismatch, ZerosOfEitherSignDifferAndEqualNansDoNot) {
   const Rows rows{1, 1, {{0, 1, 1, 0, 0, 0}}};
   const double zero[] = {0.0}, minus[] = {-0.0}, nan[] = {kNan};
   const auto t = [](const double(&v)[1]) { return from_f64(DType::f32, {1, 1}, v); };
-  EXPECT_NE(bit_mismatch(t(zero), t(minus), rows), "");
-  EXPECT_EQ(bit_mismatch(t(nan), t(nan), rows), "");
+  EXPECT_NE(bit_mismatch(Problem{}, "x", t(zero), t(minus), rows), "");
+  EXPECT_EQ(bit_mismatch(Problem{}, "x", t(nan), t(nan), rows), "");
 }
 
 TEST(Metrics, map_the_worst_row_ratio_by_head_and_place) {

@@ -1,5 +1,5 @@
-// The report of a run that has not ended, kept in FILE.partial beside every JSON report to come: what a run whose process died
-// leaves for --resume.
+// The report of a run that has not ended, kept in FILE.partial beside every JSON report to come: what a run whose process
+// died leaves for --resume.
 #pragma once
 #include <chrono>
 #include <string>

@@ -13,6 +13,7 @@
 #include "validate/frontier.h"
 #include "validate/run.h"
 #include "validate/stage_ranges.h"
+#include "validate/yardsticks.h"
 
 namespace deltagauge::validate {
 namespace {
@@ -93,9 +94,10 @@ std::vector<Job> jobs_of(const std::vector<SweepCase>& cases, const Sweep& sweep
 Result range_row(const Job& job, Context& context) {
   const Backend& backend = *job.backend;
   const std::string_view staging = backend.staging(context.problem());
-  const StageRanges met = stage_ranges(
-      backend, context.problem(), context.inputs(), context.gold(),
-      [&](std::string_view tap) { return context.has_tap(staging, tap) ? context.tap(staging, tap).want : nullptr; });
+  const auto yardsticks = wide_yardsticks(context.problem(), context.inputs(), context.gold(), reference::staging(staging));
+  const StageRanges met = stage_ranges(backend, context.problem(), context.inputs(), yardsticks, [&](std::string_view tap) {
+    return context.has_tap(staging, tap) ? context.tap(staging, tap).want : nullptr;
+  });
   Result result;
   result.outcome = met.overflow.empty() ? Outcome::pass : Outcome::fail;
   result.reason = met.overflow;

@@ -14,13 +14,13 @@ namespace deltagauge::validate {
 
 struct RangeOptions {
   oracle::Precision oracle = oracle::Precision::automatic;
-  std::string backend = "*";            // glob; only backends that match this and the sweep's own glob run
-  std::string filter = "*";             // glob over case ids and names
-  std::vector<std::string> quantities;  // of the frontiers; empty: all
+  std::string backend = "*";              // glob; only backends that match this and the sweep's own glob run
+  std::string filter = "*";               // glob over case ids and names
+  std::vector<std::string> quantities{};  // of the frontiers; empty: all
   bool frontiers = true;
-  bool both_modes = false;                               // every case in math=precise and math=fast
-  bool cuda_missing_is_failure = false;                  // --require-gpu
-  std::function<void(const reports::Result&)> progress;  // may be empty
+  bool both_modes = false;                                 // every case in math=precise and math=fast
+  bool cuda_missing_is_failure = false;                    // --require-gpu
+  std::function<void(const reports::Result&)> progress{};  // may be empty
 };
 
 // reference.peer.NAME for every reference::peer_stagings(): schemes of other kernels, for range and nothing else.

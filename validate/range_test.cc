@@ -3,14 +3,18 @@
 #include "validate/range.h"
 
 #include <gtest/gtest.h>
+#include <omp.h>
 
 #include <cmath>
 
 #include "core/error.h"
 #include "core/half.h"
+#include "reference/staging.h"
 #include "reports/json.h"
 #include "validate/frontier.h"
+#include "validate/planted.h"
 #include "validate/run.h"
+#include "validate/yardsticks.h"
 
 namespace deltagauge::validate {
 namespace {
@@ -19,6 +23,7 @@ using reports::Outcome, reports::Result;
 
 struct Ranges : testing::Test {
   Ranges() {
+    omp_set_num_threads(1);  // one head a case: more would only wait for each other
     add_cpu_backends(registry);
     add_peer_backends(registry);
   }
@@ -51,6 +56,7 @@ TEST_F(Ranges, BisectionGivesTheClosedFormsOfSplitGates) {
   } rows[] = {
       {"split16.first.f32", "g", "5.915"}, {"split16.first.bf16", "g", "5.915"}, {"split16.middle.f32", "g", "11.090"},
       {"split16.first.f16", "g", "0.739"}, {"split64.before.f32", "g", "1.386"}, {"split8.first.f16", "g", "1.584"},
+      {"split8.first.f32", "g", "12.675"},
   };
   for (const auto& row : rows) {
     const Result r = one(row.quantity, std::string("reference.peer.") + row.backend, kBf16);
@@ -123,6 +129,48 @@ TEST_F(Ranges, AnOverflowIsNoFaultWhereTheRightOutputOverflowsToo) {
     EXPECT_EQ(r.outcome, Outcome::pass) << r.reason;
     EXPECT_GT(r.ranges.at("o").overflows, 0);
   }
+}
+
+// A backend that no emulator knows: outputs and intermediates are all there is to see.
+TEST_F(Ranges, AKernelIsSeenByItsOutputsAndTaps) {
+  bool spoil = false;
+  Registry kernels;
+  kernels.add(
+      std::make_unique<PlantedBackend>("kernel", "chunk64.io", [&](const Problem& p, const Tensors& inputs, bool taps) {
+        Tensors got = reference::run(p, inputs, reference::staging("chunk64.io"), taps);
+        if (spoil && taps) got["v_new"].set({3, 0, 5}, HUGE_VAL);
+        return got;
+      }));
+  Sweep sweep{"", "test", "*", {}};
+  sweep.cases.emplace_back().test = parse_id(kBf16);
+  for (const bool overflow : {false, true}) {
+    spoil = overflow;
+    reports::Report report;
+    run_range(sweep, kernels, {.frontiers = false}, report);
+    const Result& r = report.results.at(0);
+    EXPECT_EQ(r.outcome, overflow ? Outcome::fail : Outcome::pass) << r.reason;
+    EXPECT_EQ(r.reason.substr(0, 6), overflow ? "v_new:" : "") << r.reason;
+    EXPECT_EQ(r.ranges.at("v_new").overflows, overflow ? 1 : 0);
+    EXPECT_EQ(r.ranges.at("v_new").values, 64 * 16);
+    for (const char* stage : {"Ainv", "P", "S", "resid", "o", "final_state"}) EXPECT_TRUE(r.ranges.contains(stage)) << stage;
+  }
+}
+
+TEST_F(Ranges, AnEmulatorThatLosesItselfIsNoLicence) {
+  const Case c = parse_id("gdn/fwd/len=64,HK=1,HV=1,K=16,V=16/bf16/h0=zero/initial_state[*,*,*,*]=70000/seed=5");
+  const Draws::Draw& draw = draws.get(c);
+  const auto& staging = reference::staging("state.f16");
+  for (const auto& [name, yardstick] : wide_yardsticks(c.problem, draw.inputs, draw.gold, staging))
+    for (const double budget : yardstick.budget.row) EXPECT_TRUE(std::isfinite(budget)) << name;
+  EXPECT_EQ(one("h0", "reference.peer.state.f16", kBf16).values.count("h0.smallest_unsafe"), 1u);
+}
+
+TEST_F(Ranges, AStartThatIsUnsafeFails) {
+  const Result r = one("v", "reference.peer.doubling16.f16",
+                       "gdn/fwd/len=64,HK=1,HV=1,K=64,V=16/bf16/gate=none/keys=repeated/beta=const=0.835/seed=5");
+  EXPECT_EQ(r.outcome, Outcome::fail);
+  EXPECT_FALSE(r.values.contains("v.largest_safe"));
+  EXPECT_NE(r.reason.find("v: expected 1 to be safe"), std::string::npos) << r.reason;
 }
 
 TEST_F(Ranges, BothModesAreRunWhenAskedFor) {

@@ -65,8 +65,8 @@ class Shrinker {
     for (int round = 0; round < 4 && before != to_id(best_.smallest); ++round) {
       before = to_id(best_.smallest);
       sequences();
+      heads();  // before tokens: a single head may need more of them
       tokens();
-      heads();
       head_sizes();
       plain_axes();
     }
@@ -235,8 +235,15 @@ class Shrinker {
       for (const double value : {one, one / 2})
         if (!(lattice && value != 1) && constant(tensor, value)) return;
     }
+    zeroed_ = 0;
     zero(tensor, 0, rows, 0);
-    if (!lattice && rows * width <= kFewElements) few_bits(spec, rows * width);
+    if (!lattice && rows * width <= kFewElements) few_bits(spec, rows, width);
+  }
+
+  Override rows_at(const std::string& tensor, std::int64_t first, std::int64_t end, double value) const {
+    Override o{tensor, std::vector<std::string>(spec_of(tensor).shape.size(), "*"), value};
+    o.index[0] = std::to_string(first) + (end - first == 1 ? "" : ":" + std::to_string(end));
+    return o;
   }
 
   // Rows [first, end) at 0, else halves of them.
@@ -244,10 +251,16 @@ class Shrinker {
     if (end - first < 1) return;
     if (depth > 0) {
       Case c = best_.smallest;
-      std::vector<std::string> index(spec_of(tensor).shape.size(), "*");
-      index[0] = end - first == 1 ? std::to_string(first) : std::to_string(first) + ":" + std::to_string(end);
-      c.overrides.push_back({tensor, index, 0});
-      if (take(c)) return;
+      std::int64_t from = first;
+      if (!c.overrides.empty() && c.overrides.back() == rows_at(tensor, zeroed_, first, 0)) {  // goes on from there
+        from = zeroed_;
+        c.overrides.pop_back();
+      }
+      c.overrides.push_back(rows_at(tensor, from, end, 0));
+      if (take(c)) {
+        zeroed_ = from;
+        return;
+      }
     }
     if (depth == 3 || end - first < 2) return;
     const std::int64_t middle = first + (end - first) / 2;
@@ -255,16 +268,32 @@ class Shrinker {
     zero(tensor, middle, end, depth + 1);
   }
 
-  void few_bits(const TensorSpec& spec, std::int64_t elements) {
+  // Every element by itself, or rows of one value together.
+  void few_bits(const TensorSpec& spec, std::int64_t rows, std::int64_t width) {
     const Tensor now = get(make_inputs(best_.smallest), spec.name);
     for (const int bits : {1, 2, 4, 8}) {
       std::vector<Override> each;
-      for (std::int64_t i = 0; i < elements; ++i) {
-        Override o{spec.name, std::vector<std::string>(spec.shape.size()), rounded(now.load(i), bits)};
-        std::int64_t rest = i;
-        for (std::size_t d = spec.shape.size(); d-- > 0; rest /= spec.shape[d])
-          o.index[d] = std::to_string(rest % spec.shape[d]);
-        each.push_back(std::move(o));
+      std::int64_t first = 0;  // of the rows that each.back() covers
+      for (std::int64_t row = 0; row < rows; ++row) {
+        const double value = rounded(now.load(row * width), bits);
+        bool even = true;
+        for (std::int64_t i = 1; i < width; ++i) even = even && rounded(now.load(row * width + i), bits) == value;
+        if (even) {
+          const bool goes_on = !each.empty() && each.back() == rows_at(spec.name, first, row, value);
+          if (goes_on)
+            each.pop_back();
+          else
+            first = row;
+          each.push_back(rows_at(spec.name, first, row + 1, value));
+          continue;
+        }
+        for (std::int64_t i = row * width; i < (row + 1) * width; ++i) {
+          Override o{spec.name, std::vector<std::string>(spec.shape.size()), rounded(now.load(i), bits)};
+          std::int64_t rest = i;
+          for (std::size_t d = spec.shape.size(); d-- > 0; rest /= spec.shape[d])
+            o.index[d] = std::to_string(rest % spec.shape[d]);
+          each.push_back(std::move(o));
+        }
       }
       if (take(with(spec.name, std::move(each)))) return;
     }
@@ -275,6 +304,7 @@ class Shrinker {
   Shrunk best_;
   const std::vector<std::string> marks_;
   std::set<std::string> seen_;
+  std::int64_t zeroed_ = 0;  // first row of the last override that zero() made
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Shrinking: the smallest case found on which the same check still fails in the same tensor. Sequences by ddmin, tokens by
-// halving (whole chunks first, so that a position in its chunk stays), heads, head sizes, axes back to plain ones, then
+// Shrinking: the smallest case found on which the same check still fails in the same tensor. Sequences by ddmin, heads,
+// tokens by halving (whole chunks first, so that a position in its chunk stays), head sizes, axes back to plain ones, then
 // values: constants, zeroed ranges, few mantissa bits, as overrides. What comes out is a case id like any other.
 #pragma once
 #include <cstdint>

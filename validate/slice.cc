@@ -19,15 +19,22 @@ std::int64_t start_of(const Problem& whole, const Part& part, const TensorSpec& 
   return part.head * spec.shape[d] / heads(whole);             // of HK or HV heads
 }
 
+// Where the part starts along each dimension.
+std::vector<std::int64_t> start_of(const Problem& whole, const Part& part, const TensorSpec& from, const TensorSpec& to) {
+  std::vector<std::int64_t> start(to.shape.size(), 0);
+  for (std::size_t d = 0; d < start.size(); ++d)
+    if (from.shape[d] != to.shape[d]) start[d] = start_of(whole, part, from, d);
+  return start;
+}
+
 Tensor cut(const Problem& whole, const Part& part, const TensorSpec& from, const TensorSpec& to, const Tensor& tensor) {
   if (tensor.shape() != from.shape || !tensor.contiguous())
     fail(from.name, ": expected contiguous ", to_string(from.shape), ", got ", to_string(tensor.shape()));
   Tensor out(to.dtype, to.shape);
   if (out.empty()) return out;
   const std::size_t rank = to.shape.size();
-  std::vector<std::int64_t> start(rank, 0), index(rank, 0);
-  for (std::size_t d = 0; d < rank; ++d)
-    if (from.shape[d] != to.shape[d]) start[d] = start_of(whole, part, from, d);
+  const std::vector<std::int64_t> start = start_of(whole, part, from, to);
+  std::vector<std::int64_t> index(rank, 0);
   const std::size_t item = out.nbytes() / static_cast<std::size_t>(out.numel());
   const std::int64_t run = to.shape[rank - 1];
   for (std::int64_t at = 0; at < out.numel(); at += run) {
@@ -79,6 +86,17 @@ Tensors part_inputs(const Problem& whole, const Part& part, const Tensors& input
 
 Tensors part_outputs(const Problem& whole, const Part& part, const Tensors& outputs) {
   return cut_all(whole, part, op_info(whole.op).outputs, outputs);
+}
+
+std::vector<std::int64_t> whole_index(const Problem& whole, const Part& part, std::string_view output,
+                                      std::vector<std::int64_t> index) {
+  const auto from = op_info(whole.op).outputs(whole), to = op_info(whole.op).outputs(part_problem(whole, part));
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    if (from[i].name != output) continue;
+    const auto start = start_of(whole, part, from[i], to[i]);
+    for (std::size_t d = 0; d < index.size(); ++d) index[d] += start[d];
+  }
+  return index;
 }
 
 std::vector<Part> choose_parts(const Problem& whole, std::uint64_t seed, std::int64_t token_heads) {

@@ -33,6 +33,13 @@ TEST(Slice, of_inputs_and_outputs_agrees_with_running_the_part_alone) {
   }
 }
 
+TEST(Slice, says_where_an_element_of_a_part_is_in_the_whole) {
+  const Problem p = parse_id("gdn/fwd/len=70+0+33,HK=2,HV=4,K=16,V=32/bf16/seed=3").problem;
+  using Index = std::vector<std::int64_t>;
+  EXPECT_EQ(whole_index(p, {2, 3}, "o", {5, 0, 9}), (Index{75, 3, 9}));
+  EXPECT_EQ(whole_index(p, {2, 3}, "final_state", {0, 0, 7, 9}), (Index{2, 3, 7, 9}));
+}
+
 TEST(Slice, chooses_the_corners_first_stays_within_the_budget_and_skips_empty_sequences) {
   Problem p;
   p.lengths = {100, 0, 50, 100};

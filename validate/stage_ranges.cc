@@ -4,8 +4,8 @@
 #include <cmath>
 #include <sstream>
 
-#include "core/op.h"
 #include "validate/checks/check.h"
+#include "validate/metrics.h"
 #include "validate/rows.h"
 
 namespace deltagauge::validate {
@@ -23,7 +23,6 @@ std::size_t place(std::string_view stage) {
 
 struct Count {
   StageRange range;
-  std::int64_t wrong = 0;   // not finite where the right value fits the format
   std::int64_t beyond = 0;  // right values past the end of the format
 };
 
@@ -36,12 +35,10 @@ Count count(const Tensor& got, const Tensor* want, const Rows& rows) {
     for (std::int64_t i = 0; i < s.count; ++i)
       for (std::int64_t j = 0, row = (s.first + i * s.stride) * rows.width; j < rows.width; ++j) {
         const double x = std::fabs(got.load(row + j)), right = want ? std::fabs(want->load(row + j)) : x;
-        const bool fits = !want || std::isfinite(round_to(format, right));
         ++c.range.values;
-        c.beyond += !fits;
+        c.beyond += want && !std::isfinite(round_to(format, right));
         if (!std::isfinite(x)) {
           ++c.range.overflows;
-          c.wrong += fits;
           continue;
         }
         if (right != 0 && x < smallest_normal(format)) ++c.range.flushes;
@@ -71,12 +68,22 @@ void add_values(const std::string& stage, const StageRange& range, std::map<std:
   values[stage + ".subnormal_bits"] = std::log2(range.min_abs) - std::log2(smallest_normal(format));
 }
 
-std::string in_words(const std::string& stage, const StageRange& range, std::int64_t wrong) {
+// A stage with values that are not finite and should be.
+struct Wrong {
+  std::int64_t count = 0;
+  bool origin = false;  // some were finite before they were stored
+};
+
+std::string in_words(const std::string& stage, const StageRange& range, const Wrong& wrong) {
   std::ostringstream text;
-  text.precision(4);
-  text << stage << ": " << wrong << " of " << range.values << " values are not finite in " << range.dtype
-       << " where they should be; the largest before its store is " << range.max_abs << ", the format ends at "
-       << largest_finite(parse_dtype(range.dtype));
+  text.precision(5);
+  text << stage << ": " << wrong.count << " of " << range.values << " values ";
+  if (wrong.origin)
+    text << "overflow " << range.dtype << ", which ends at " << largest_finite(parse_dtype(range.dtype))
+         << ", and should not";
+  else
+    text << "are not finite before they are stored, and should be";
+  text << "; the largest finite one is " << range.max_abs;
   return text.str();
 }
 
@@ -88,7 +95,7 @@ const reference::Staging* emulated_staging(const Backend& backend) {
   return nullptr;
 }
 
-StageRanges stage_ranges(const Backend& backend, const Problem& problem, const Tensors& inputs, const Tensors& gold,
+StageRanges stage_ranges(const Backend& backend, const Problem& problem, const Tensors& inputs, const Yardsticks& yardsticks,
                          const std::function<const Tensor*(std::string_view tap)>& right_tap) {
   const reference::Staging* emulated = emulated_staging(backend);
   StageRanges result;
@@ -98,34 +105,37 @@ StageRanges stage_ranges(const Backend& backend, const Problem& problem, const T
   Tensors got = emulated ? reference::run(problem, inputs, *emulated, false, &met)
                          : outputs_of(backend, with_chunk, inputs, {.taps = true});
 
-  std::map<std::string, std::int64_t> wrong;
+  std::map<std::string, Wrong> wrong;
   std::int64_t beyond = 0;
-  for (const TensorSpec& spec : op_info(problem.op).outputs(problem)) {
-    const Tensor &tensor = get(got, spec.name), &want = get(gold, spec.name);
-    const Count c = count(tensor, &want, rows_of(problem, spec.name, want.shape()));
-    result.ranges[spec.name] = c.range;
-    wrong[spec.name] = c.wrong;
+  for (const auto& [output, yardstick] : yardsticks) {
+    const Tensor& tensor = get(got, output);
+    const Count c = count(tensor, yardstick.want, yardstick.rows);
+    result.ranges[output] = c.range;
+    const std::int64_t non_finite = measure(tensor, *yardstick.want, yardstick.rows, yardstick.budget).non_finite;
+    if (non_finite) wrong[output] = {non_finite, c.range.overflows > 0};
     beyond += c.beyond;
-    result.outputs.emplace(spec.name, tensor);
+    result.outputs.emplace(output, tensor);
   }
   for (const auto& [stage, range] : met) {
     result.ranges[stage] = report_of(range);
-    if (!wrong.contains(stage)) wrong[stage] = beyond ? 0 : result.ranges[stage].overflows;
+    const bool output = result.outputs.contains(stage);
+    if (output && wrong.contains(stage)) wrong[stage].origin = range.overflows > 0;
+    if (!output && !beyond && range.overflows + range.non_finite) {
+      wrong[stage] = {range.overflows ? range.overflows : range.non_finite, range.overflows > 0};
+    }
   }
   if (!emulated)
     for (const auto& [tap, tensor] : got) {
       if (result.outputs.contains(tap) || place(tap) == std::size(kOrder)) continue;
-      const Count c = count(tensor, right_tap(tap), rows_of(with_chunk, tap, tensor.shape()));
+      const Count c = count(tensor, right_tap(tap), rows_of(with_chunk, tap == "P" ? "Akk" : tap, tensor.shape()));
       result.ranges[tap] = c.range;
-      wrong[tap] = beyond ? 0 : c.range.overflows;
+      if (!beyond && c.range.overflows) wrong[tap] = {c.range.overflows, true};
     }
-  std::size_t first = std::size(kOrder) + 1;
-  for (const auto& [stage, range] : result.ranges) {
-    add_values(stage, range, result.values);
-    if (wrong[stage] == 0 || place(stage) >= first) continue;
-    first = place(stage);
-    result.overflow = in_words(stage, range, wrong[stage]);
-  }
+  for (const auto& [stage, range] : result.ranges) add_values(stage, range, result.values);
+  const auto first = std::min_element(wrong.begin(), wrong.end(), [](const auto& a, const auto& b) {
+    return std::pair(!a.second.origin, place(a.first)) < std::pair(!b.second.origin, place(b.first));
+  });
+  if (first != wrong.end()) result.overflow = in_words(first->first, result.ranges[first->first], first->second);
   return result;
 }
 

@@ -9,6 +9,7 @@
 #include "core/backend.h"
 #include "reference/staging.h"
 #include "reports/report.h"
+#include "validate/yardsticks.h"
 
 namespace deltagauge::validate {
 
@@ -19,14 +20,15 @@ struct StageRanges {
   Tensors outputs;
   std::map<std::string, reports::StageRange> ranges;  // by stage; overflows: values that are not finite once stored
   std::map<std::string, double> values;               // STAGE.min_exponent .max_exponent .headroom_bits .subnormal_bits
-  // The stage that is not finite and should be, first in the order of the algorithm, in words. Empty: none. An output should
-  // be finite where its right value fits its format; an intermediate as long as every right output fits.
+  // The stage that is not finite and should be, in words; empty: none. An output should be finite as the judge says
+  // (metrics.h), an intermediate as long as every right output fits its format. Of several stages the one named is the first
+  // in the order of the algorithm that a finite value left, or the first that got none.
   std::string overflow;
 };
 
-// Runs the backend once. gold: outputs in f64. right_tap gives the right values of an intermediate, f64, or null: then only
-// its subnormal values count as flushes.
-StageRanges stage_ranges(const Backend& backend, const Problem& problem, const Tensors& inputs, const Tensors& gold,
+// Runs the backend once. yardsticks: of every output. right_tap gives the right values of an intermediate, f64, or null:
+// then only its subnormal values count as flushes.
+StageRanges stage_ranges(const Backend& backend, const Problem& problem, const Tensors& inputs, const Yardsticks& yardsticks,
                          const std::function<const Tensor*(std::string_view tap)>& right_tap);
 
 }  // namespace deltagauge::validate

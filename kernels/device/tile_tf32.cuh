@@ -19,6 +19,7 @@ __device__ inline float round_tf32(float x) { return __uint_as_float(bits_tf32(x
 // x as hi + lo, hi rounded to 11 bits and lo, as the tensor core reads it, cut to 11: 22 in all.
 struct SplitTf32 {
   std::uint32_t hi, lo;
+  SplitTf32() = default;
   explicit __device__ SplitTf32(float x) {
     hi = bits_tf32(x) & ~0x1fffu;
     lo = __float_as_uint(x - __uint_as_float(hi));

@@ -1,7 +1,6 @@
 // gdn.chunk_sm80: A and X = (I + A)^-1 of one chunk and value head, by a team of 4 warps; part of the first kernel.
-// By 16 x 16 blocks: X_II by substitution in f32, then X_IJ = -X_II sum_{J<=L<I} A_IL X_LJ by products in 3 x tf32 (22
-// bits). Warp J owns block column J and works on X^T, so that each product's result is, register for register, the next
-// one's operand a.
+// By 16 x 16 blocks: X_II by substitution in f32, then the rest (solve_column) by products in 3 x tf32 (22 bits). Warp J
+// owns block column J and works on X^T, so that each product's result is, register for register, the next one's operand a.
 #pragma once
 #include "kernels/device/ptx/barrier.cuh"
 #include "kernels/device/ptx/ex2.cuh"
@@ -21,7 +20,7 @@ struct Gates {
 };
 
 struct Factors {
-  float A[kC][kC + 8];           // + 8: rows of a fragment fall into different banks
+  float A[kC][kC + 4];           // + 4: rows of a fragment fall into different banks
   float X[kBlocks][16][16 + 4];  // inverses of the diagonal blocks of I + A
 };
 
@@ -90,16 +89,32 @@ __device__ inline void store_A(const BlockRow& kk, const Gates& gates, int w, Fa
   }
 }
 
-// One warp: the inverse of I + A_II for block I = w, a column a lane. Its A_II was written by this warp.
+// One warp: the inverse of I + A_II for block I = w, a column a lane. Its A_II was written by this warp. Four rows at a
+// time, whose sums over what is solved do not wait for each other.
 __device__ inline void invert_diagonal(Factors& factors, int w) {
   const int column = threadIdx.x % 16;
   float x[16];
 #pragma unroll
-  for (int i = 0; i < 16; ++i) x[i] = i == column ? 1.0f : 0.0f;
+  for (int first = 0; first < 16; first += 4) {
+    float4 own[4];  // A's columns first .. of the four rows
 #pragma unroll
-  for (int j = 0; j < 15; ++j)
+    for (int i = 0; i < 4; ++i) {
+      own[i] = *reinterpret_cast<const float4*>(&factors.A[16 * w + first + i][16 * w + first]);
+      x[first + i] = first + i == column ? 1.0f : 0.0f;
+    }
 #pragma unroll
-    for (int i = j + 1; i < 16; ++i) x[i] = fmaf(-factors.A[16 * w + i][16 * w + j], x[j], x[i]);
+    for (int j = 0; j < first; j += 4)
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        const float4 a = *reinterpret_cast<const float4*>(&factors.A[16 * w + first + i][16 * w + j]);
+        float& sum = x[first + i];
+        sum = fmaf(-a.w, x[j + 3], fmaf(-a.z, x[j + 2], fmaf(-a.y, x[j + 1], fmaf(-a.x, x[j], sum))));
+      }
+#pragma unroll
+    for (int j = 0; j < 3; ++j)
+#pragma unroll
+      for (int i = j + 1; i < 4; ++i) x[first + i] = fmaf(-(&own[i].x)[j], x[first + j], x[first + i]);
+  }
   if (threadIdx.x % 32 < 16)
 #pragma unroll
     for (int i = 0; i < 16; ++i) factors.X[w][i][column] = x[i];
@@ -119,17 +134,39 @@ __device__ inline void store_block(Triangle& triangle, int i, int j, float4 (&ro
 // X^T of one block as two accumulators: rows are columns of X.
 using Transposed = float[2][4];
 
-// d += a B^T for a block B in shared memory, rows stride floats apart.
-__device__ inline void multiply_add(Transposed& d, const Transposed& a, const float* B, int stride) {
+// d[m] += a[m] B[m]^T for blocks B in shared memory, rows stride[m] floats apart. The sums stand side by side, since each
+// waits for its own last product.
+template <int kCount>
+__device__ void multiply_add(Transposed (&d)[kCount], const Transposed* const (&a)[kCount], const float* const (&B)[kCount],
+                             const int (&stride)[kCount]) {
   const Lane l;
 #pragma unroll
   for (int k = 0; k < 2; ++k) {
-    const OperandTf32<true> operand(a[k]);
+    SplitTf32 x[kCount][4], y[kCount][2][2];
 #pragma unroll
-    for (int n = 0; n < 2; ++n) {
-      const float2 b = *reinterpret_cast<const float2*>(B + (8 * n + l.group) * stride + 8 * k + 2 * l.t);
-      multiply_add(d[n], operand, b.x, b.y);
+    for (int m = 0; m < kCount; ++m) {
+      constexpr int kElement[4] = {0, 2, 1, 3};  // as in OperandTf32
+#pragma unroll
+      for (int r = 0; r < 4; ++r) x[m][r] = SplitTf32((*a[m])[k][kElement[r]]);
+#pragma unroll
+      for (int n = 0; n < 2; ++n) {
+        const float2 b = *reinterpret_cast<const float2*>(B[m] + (8 * n + l.group) * stride[m] + 8 * k + 2 * l.t);
+        y[m][n][0] = SplitTf32(b.x);
+        y[m][n][1] = SplitTf32(b.y);
+      }
     }
+#pragma unroll
+    for (int part = 0; part < 3; ++part)  // lo hi, hi lo, hi hi
+#pragma unroll
+      for (int m = 0; m < kCount; ++m) {
+        std::uint32_t operand[4];
+#pragma unroll
+        for (int r = 0; r < 4; ++r) operand[r] = part == 0 ? x[m][r].lo : x[m][r].hi;
+#pragma unroll
+        for (int n = 0; n < 2; ++n)
+          ptx::mma_m16n8k8_tf32(d[m][n], operand,
+                                {part == 1 ? y[m][n][0].lo : y[m][n][0].hi, part == 1 ? y[m][n][1].lo : y[m][n][1].hi});
+      }
   }
 }
 
@@ -140,30 +177,70 @@ __device__ inline float* tap_of(const Params& p, std::int64_t n, std::int64_t ch
   return a.tap_Ainv + (chunks_before(p, n) + chunk) * a.HV * kC * kC + h * kC * kC;
 }
 
-// One warp: block column w of X, from A and the inverses of the diagonal blocks. Matrix: what store_block() writes to.
-template <class Matrix>
-__device__ void solve_column(const Factors& factors, int w, bool split, Matrix& X, float* tap) {
-  const Lane l;
-  Transposed x[kBlocks];  // X_{L w}^T
+__device__ inline void negate(Transposed& x) {
 #pragma unroll
-  for (int i = 0; i < kBlocks; ++i) {
-    float4 rows[2] = {};
+  for (int e = 0; e < 8; ++e) x[e / 4][e % 4] = -x[e / 4][e % 4];
+}
+
+// A team: X from A and the inverses of its diagonal blocks; warp w writes block column w. Matrix: what store_block() writes
+// to. First the two halves of 32 rows, X_10 = -X_11 A_10 X_00 and X_32, then with T = A_(2,3)(0,1) X_(0,1)j
+//   X_2j = -X_22 T_2      X_3j = -(X_32 T_2 + X_33 T_3)
+// X_32 takes the place of A_32, which nothing else reads.
+template <class Matrix>
+__device__ void solve_column(Factors& factors, int w, int barrier, bool split, Matrix& X, float* tap) {
+  constexpr int kA = kC + 4, kX = 16 + 4;  // row strides
+  const Lane l;
+  Transposed x[kBlocks];  // X_{i w}^T
+#pragma unroll
+  for (int i = 0; i < kBlocks; ++i)
+#pragma unroll
+    for (int e = 0; e < 8; ++e) x[i][e / 4][e % 4] = 0;
+  const auto A = [&](int i, int j) { return &factors.A[16 * i][16 * j]; };
+  const auto X_of = [&](int i) { return &factors.X[i][0][0]; };
+
+#pragma unroll
+  for (int i = 0; i < kBlocks; ++i)
     if (i == w) {
 #pragma unroll
       for (int k = 0; k < 2; ++k)
 #pragma unroll
-        for (int e = 0; e < 4; ++e) x[i][k][e] = factors.X[w][8 * k + 2 * l.t + e % 2][l.group + 8 * (e / 2)];
-    } else if (i > w) {
-      Transposed sum = {};
+        for (int e = 0; e < 4; ++e) x[i][k][e] = factors.X[i][8 * k + 2 * l.t + e % 2][l.group + 8 * (e / 2)];
+      if (i % 2 == 0) {
+        Transposed sum[1] = {}, y[1] = {};
+        multiply_add<1>(sum, {&x[i]}, {A(i + 1, i)}, {kA});
+        multiply_add<1>(y, {&sum[0]}, {X_of(i + 1)}, {kX});
+        negate(y[0]);
 #pragma unroll
-      for (int L = 0; L < i; ++L)
-        if (L >= w) multiply_add(sum, x[L], &factors.A[16 * i][16 * L], kC + 8);
+        for (int e = 0; e < 8; ++e) x[i + 1][e / 4][e % 4] = y[0][e / 4][e % 4];
+      }
+      if (i == 2) {
+        __syncwarp();  // A_32 has been read
 #pragma unroll
-      for (int e = 0; e < 8; ++e) x[i][e / 4][e % 4] = 0;
-      multiply_add(x[i], sum, &factors.X[i][0][0], 16 + 4);
+        for (int k = 0; k < 2; ++k)
 #pragma unroll
-      for (int e = 0; e < 8; ++e) x[i][e / 4][e % 4] = -x[i][e / 4][e % 4];
+          for (int e = 0; e < 4; ++e) factors.A[48 + 8 * k + 2 * l.t + e % 2][32 + l.group + 8 * (e / 2)] = x[3][k][e];
+      }
     }
+  ptx::barrier_sync<kTeamThreads>(barrier);  // X_32 is there
+  if (w < 2) {
+    Transposed sum[2] = {}, y[2] = {};
+    if (w == 0) multiply_add<2>(sum, {&x[0], &x[0]}, {A(2, 0), A(3, 0)}, {kA, kA});
+    multiply_add<2>(sum, {&x[1], &x[1]}, {A(2, 1), A(3, 1)}, {kA, kA});
+    multiply_add<2>(y, {&sum[0], &sum[0]}, {X_of(2), A(3, 2)}, {kX, kA});
+    Transposed last[1] = {
+        {{y[1][0][0], y[1][0][1], y[1][0][2], y[1][0][3]}, {y[1][1][0], y[1][1][1], y[1][1][2], y[1][1][3]}}};
+    multiply_add<1>(last, {&sum[1]}, {X_of(3)}, {kX});
+    negate(y[0]);
+    negate(last[0]);
+#pragma unroll
+    for (int e = 0; e < 8; ++e) {
+      x[2][e / 4][e % 4] = y[0][e / 4][e % 4];
+      x[3][e / 4][e % 4] = last[0][e / 4][e % 4];
+    }
+  }
+#pragma unroll
+  for (int i = 0; i < kBlocks; ++i) {
+    float4 rows[2] = {};
     if (i >= w) {
 #pragma unroll
       for (int n = 0; n < 2; ++n) {

@@ -184,7 +184,7 @@ __global__ void __launch_bounds__(kPrepareThreads, 3) prepare(const __grid_const
       __syncwarp();  // this warp's rows of A are there
       invert_diagonal(smem.factors, w);
       ptx::barrier_sync<kTeamThreads>(1);  // A and the inverses of its diagonal blocks are there
-      solve_column(smem.factors, w, p.split, records[head].Ainv, tap_of(p, at.n, at.index, hk * group + head));
+      solve_column(smem.factors, w, 1, p.split, records[head].Ainv, tap_of(p, at.n, at.index, hk * group + head));
     } else {
       multiply_rows<Io, kD>(q, k, w, products);
       store_P(products, smem.gates[one], w, p.split, records[head].P);

@@ -38,9 +38,6 @@ struct Shape90 {
 // (tile_tf32.cuh).
 struct alignas(1024) Square {
   float at[2][kC * 32];
-  static __device__ int index(int row, int column) {  // within a tile; column < 32
-    return 32 * row + 4 * ((column / 8 * 2 + column % 2) ^ (row & 7)) + column % 8 / 2;
-  }
 };
 // As for a Triangle.
 __device__ inline void store_block(Square& square, int i, int j, float4 (&rows)[2], bool f32) {
@@ -49,12 +46,12 @@ __device__ inline void store_block(Square& square, int i, int j, float4 (&rows)[
   for (int n = 0; n < 2; ++n) {
     float4 x = rows[n];
     if (!f32) x = make_float4(round_tf32(x.x), round_tf32(x.y), round_tf32(x.z), round_tf32(x.w));
-    const int row = 16 * i + 8 * n + l.group, column = 16 * (j % 2) + 2 * l.t;
-    float* tile = square.at[j / 2];
-    tile[Square::index(row, column)] = x.x;
-    tile[Square::index(row, column + 1)] = x.y;
-    tile[Square::index(row, column + 8)] = x.z;
-    tile[Square::index(row, column + 9)] = x.w;
+    float* row = square.at[j / 2] + 32 * (16 * i + 8 * n + l.group) + l.t;  // group is the row's place in its swizzle
+    const int block = 4 * (j % 2);
+    row[4 * (block ^ l.group)] = x.x;
+    row[4 * ((block + 1) ^ l.group)] = x.y;
+    row[4 * ((block + 2) ^ l.group)] = x.z;
+    row[4 * ((block + 3) ^ l.group)] = x.w;
   }
 }
 
@@ -69,6 +66,29 @@ struct Tokens {
   float beta[kC], decay_in[kC], decay_out[kC];
 };
 
+// exp(b_i - b_j) for j in a 16-token block before that of i, as a product of what has fallen from i back to the first token
+// m of its block and from m back to j; both are at most 1, so that nothing overflows where the gates are strong.
+struct BlockDecays {
+  float row[kC];                                 // exp(b_i - b_m)
+  float column[kBlocks - 1][kC - kC / kBlocks];  // [i's block - 1][j]: exp(b_m - b_j)
+};
+// One warp, two tokens a lane, after the gates.
+__device__ inline void make_block_decays(const Gates& gates, BlockDecays& decays) {
+  const int lane = threadIdx.x % 32;
+  const float2 hi = reinterpret_cast<const float2*>(gates.hi)[lane], lo = reinterpret_cast<const float2*>(gates.lo)[lane];
+  const int m = lane & ~7;
+  const float m_hi = __shfl_sync(kAll, hi.x, m), m_lo = __shfl_sync(kAll, lo.x, m);
+  reinterpret_cast<float2*>(decays.row)[lane] =
+      make_float2(ptx::ex2((hi.x - m_hi) + (lo.x - m_lo)), ptx::ex2((hi.y - m_hi) + (lo.y - m_lo)));
+#pragma unroll
+  for (int block = 1; block < kBlocks; ++block) {
+    const float b_hi = __shfl_sync(kAll, hi.x, 8 * block), b_lo = __shfl_sync(kAll, lo.x, 8 * block);
+    if (lane < 8 * block)
+      reinterpret_cast<float2*>(decays.column[block - 1])[lane] =
+          make_float2(ptx::ex2((b_hi - hi.x) + (b_lo - lo.x)), ptx::ex2((b_hi - hi.y) + (b_lo - lo.y)));
+  }
+}
+
 struct Pair {
   Square Ainv, P;
 };
@@ -80,6 +100,7 @@ struct alignas(1024) Smem90 {
   Tokens tokens[kStages];
   Columns16 v[2][4 * Shape::states];  // by warp; v, then o
   Factors factors[Shape::teams];
+  BlockDecays decays[Shape::teams];
   ptx::Mbarrier ready[kPairs], used_pair[kPairs], used_stage[kStages];
 };
 

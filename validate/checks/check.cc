@@ -7,6 +7,7 @@
 #include "validate/checks/accuracy.h"
 #include "validate/checks/causal.h"
 #include "validate/checks/determinism.h"
+#include "validate/checks/fast.h"
 #include "validate/checks/guard.h"
 #include "validate/checks/lattice.h"
 #include "validate/checks/packing.h"
@@ -22,7 +23,8 @@ std::span<const Check* const> all_checks() {
   static const Determinism determinism;
   static const Packing packing;
   static const Causal causal;
-  static const Check* const all[] = {&accuracy, &stages, &lattice, &guard, &determinism, &packing, &causal};
+  static const Fast fast;
+  static const Check* const all[] = {&accuracy, &stages, &lattice, &guard, &determinism, &packing, &causal, &fast};
   return all;
 }
 
@@ -54,7 +56,7 @@ void expect_same_bits(const Problem& problem, const Tensors& got, const Tensors&
                       Verdict& verdict) {
   for (const TensorSpec& spec : op_info(problem.op).outputs(problem)) {
     const Tensor &a = get(got, spec.name), &b = get(want, spec.name);
-    const std::string why = bit_mismatch(a, b, rows_of(problem, spec.name, b.shape()));
+    const std::string why = bit_mismatch(problem, spec.name, a, b, rows_of(problem, spec.name, b.shape()));
     if (!why.empty()) verdict.add_failure(spec.name + (where.empty() ? "" : " " + std::string(where)) + ": " + why);
   }
 }

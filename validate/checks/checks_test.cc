@@ -37,7 +37,7 @@ PlantedBackend right() { return {"right", "chunk64.io", answer}; }
 TEST(Checks, AreListedInOrder) {
   std::string names;
   for (const CheckInfo& info : checks()) names += std::string(info.name) + " ";
-  EXPECT_EQ(names, "accuracy stages lattice guard determinism packing causal ");
+  EXPECT_EQ(names, "accuracy stages lattice guard determinism packing causal fast ");
   EXPECT_THROW(find_check("speed"), Error);
 }
 

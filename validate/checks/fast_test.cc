@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "core/inputs.h"
+#include "reference/staging.h"
+#include "validate/planted.h"
 #include "validate/range.h"
 #include "validate/run.h"
 
@@ -12,13 +14,16 @@ namespace {
 
 using reports::Outcome;
 
-Verdict judge(const std::string& id, const std::string& backend) {
+Verdict judge(const std::string& id, const Backend& backend) {
   SweepCase test{.test = parse_id(id), .name = {}, .note = {}, .checks = {}, .ceilings = {}};
   Context context(test, make_inputs(test.test), oracle::Precision::f64);
+  return Fast().run(context, backend);
+}
+Verdict judge(const std::string& id, const char* backend) {
   Registry registry;
   add_cpu_backends(registry);
   add_peer_backends(registry);
-  return Fast().run(context, registry.get(backend));
+  return judge(id, registry.get(backend));
 }
 
 // All that is left of h0 after 63 tokens of this gate is a subnormal decay times 1e30; nothing else is written.
@@ -35,13 +40,20 @@ TEST(FastCheck, FilesBothModesSideBySide) {
   EXPECT_EQ(verdict.values.at("subnormal_tokens"), 0);
 }
 
-TEST(FastCheck, CountsTheTokensThatAFlushingExponentialLosesAndFailsForThem) {
-  const Verdict verdict = judge(kFading, "reference.peer.ex2.ftz");
+TEST(FastCheck, CountsTheTokensThatAFlushingExponentialLosesAndFailsAKernelThatDoesNotDeclareIt) {
+  const PlantedBackend undeclared("undeclared", "chunk64.io", [](const Problem& p, const Tensors& inputs, bool taps) {
+    return reference::run(p, inputs, reference::staging("ex2.ftz"), taps);
+  });
+  const Verdict verdict = judge(kFading, undeclared);
   EXPECT_EQ(verdict.outcome, Outcome::fail);
   EXPECT_GT(verdict.values.at("flushed_tokens"), 0);
   EXPECT_GE(verdict.values.at("subnormal_tokens"), verdict.values.at("flushed_tokens"));
   EXPECT_NE(verdict.reason.find("tokens are 0 in fast mode alone"), std::string::npos) << verdict.reason;
   EXPECT_EQ(verdict.reason.find("precise"), std::string::npos) << verdict.reason;
+
+  const Verdict declared = judge(kFading, "reference.peer.ex2.ftz");
+  EXPECT_EQ(declared.outcome, Outcome::pass) << declared.reason;
+  EXPECT_EQ(declared.values, verdict.values);
 }
 
 TEST(FastCheck, PassesAnExponentialThatKeepsSubnormals) {

@@ -29,9 +29,9 @@ Verdict Lattice::run(Context& context, const Backend& backend) const {
       }
     if (differ == 0) continue;
     std::ostringstream text;
-    text << spec.name << ": " << differ << " elements are not exact, the first is element " << first << " of "
-         << to_string(tensor.shape()) << ": got " << have[static_cast<std::size_t>(first)] << ", want "
-         << want[static_cast<std::size_t>(first)];
+    text << spec.name << ": " << differ << " elements are not exact, the first at "
+         << place(problem, spec.name, tensor.shape(), first) << ": got " << have[static_cast<std::size_t>(first)]
+         << ", want " << want[static_cast<std::size_t>(first)];
     verdict.add_failure(text.str());
   }
   return verdict;
