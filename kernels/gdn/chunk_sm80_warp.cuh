@@ -197,7 +197,7 @@ __device__ void write_state(float (&S)[Shape::D / 8][4], const Rows64& u, float 
   const RowScale scale = decay_state<Io>(S, u, decay);
   const std::uint32_t columns = k + Tile<kD>::row_major(lane);
   // Every hi before any lo: with subnormal f16 keys the tensor core aligns by the exponent field, on a grid coarser than
-  // the lo sum, which the next hi would cut off (numerics.md, "The tensor core").
+  // the lo sum, which the next hi would cut off (docs/numerics.md, "Tensor-core sums").
 #pragma unroll
   for (int part = 0; part < (Shape::split ? 2 : 1); ++part) {
 #pragma unroll

@@ -75,7 +75,7 @@ int current_sm() {
 }
 
 const Variant& supported_variant(std::string_view name, const Args& args) {
-  const Variant& variant = find_variant(name == "auto" ? pick(args, current_sm()) : name);
+  const Variant& variant = find_variant(name == "auto" ? pick(args) : name);
   if (const auto reason = unsupported(variant.name, args)) fail(kOp, ": variant ", variant.name, ": ", *reason);
   if (variant.sm != 0)
     if (const auto reason = unsupported_device(variant.name, current_sm()))

@@ -52,14 +52,14 @@ std::span<const Variant> variants();
 
 const Variant& find_variant(std::string_view name);  // throws Error naming the known ones
 
-// The variant "auto" stands for in the calls below, on a device of compute capability sm / 10: where sequences are on
-// average at least one chunk of 64 long, chunk_sm90 or chunk_sm80, whichever supports args and runs there; else recurrent.
-std::string_view pick(const Args& args, int sm);
+// The variant "auto" stands for in the calls below: chunk_sm80 when it supports args and sequences are on average at least
+// one chunk of 64 long, else recurrent. Looks at sizes and dtypes only.
+std::string_view pick(const Args& args);
 // Why variant cannot run args (expected and got), or nothing. Looks at sizes and dtypes only, never at pointers.
 std::optional<std::string> unsupported(std::string_view variant, const Args& args);
 // Why variant does not run on a device of compute capability sm / 10 in this build, or nothing.
 std::optional<std::string> unsupported_device(std::string_view variant, int sm);
-// Bytes of args.workspace that variant needs; depends on sizes, dtypes and, for auto, the current device. Throws Error when
+// Bytes of args.workspace that variant needs; depends on sizes and dtypes only. Throws Error when
 // it is unsupported.
 std::size_t workspace_bytes(std::string_view variant, const Args& args);
 // Checks every argument (throws Error with expected and got), then launches on stream (a cudaStream_t). Never allocates,

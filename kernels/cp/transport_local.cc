@@ -1,0 +1,98 @@
+// Ranks as threads: a meeting point where all post their buffers, copy, and part.
+#include "kernels/cp/transport_local.h"
+
+#include <condition_variable>
+#include <cstring>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "core/error.h"
+
+namespace deltagauge::kernels::cp {
+namespace {
+
+class Meeting {
+ public:
+  explicit Meeting(std::size_t world) : posted_(world) {}
+
+  struct Post {
+    const void* data = nullptr;
+    std::size_t bytes = 0;
+  };
+  void post(std::size_t rank, Post post) { posted_[rank] = post; }
+  const std::vector<Post>& posted() const { return posted_; }
+
+  // Returns once every rank is here.
+  void wait() {
+    std::unique_lock lock(mutex_);
+    const std::size_t round = round_;
+    if (++here_ == posted_.size()) {
+      here_ = 0;
+      ++round_;
+      changed_.notify_all();
+    } else {
+      changed_.wait(lock, [&] { return round_ != round || error_; });
+    }
+    if (round_ == round) fail("cp local transport: another rank failed");
+  }
+  void leave(std::exception_ptr error) {
+    const std::scoped_lock lock(mutex_);
+    if (!error_) error_ = error;
+    changed_.notify_all();
+  }
+  std::exception_ptr error() const { return error_; }
+
+ private:
+  std::vector<Post> posted_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::size_t here_ = 0, round_ = 0;
+  std::exception_ptr error_;
+};
+
+class Local : public Transport {
+ public:
+  Local(Meeting& meeting, std::size_t rank) : meeting_(meeting), rank_(rank) {}
+  std::size_t rank() const override { return rank_; }
+  std::size_t world() const override { return meeting_.posted().size(); }
+  Memory memory() const override { return Memory::host; }
+  void all_gather(const void* own, void* all, std::size_t bytes, void*) override {
+    meeting_.post(rank_, {own, bytes});
+    meeting_.wait();
+    for (std::size_t r = 0; r < world(); ++r) {
+      const Meeting::Post& from = meeting_.posted()[r];
+      if (from.bytes != bytes)
+        fail("cp local transport: all_gather: expected ", bytes, " bytes of rank ", r, " as of rank ", rank_, ", got ",
+             from.bytes);
+      if (bytes) std::memcpy(static_cast<std::byte*>(all) + r * bytes, from.data, bytes);
+    }
+    meeting_.wait();  // nobody's buffer changes before all have read it
+  }
+
+ private:
+  Meeting& meeting_;
+  std::size_t rank_;
+};
+
+}  // namespace
+
+void run_local(std::size_t world, const std::function<void(Transport&)>& work) {
+  if (world < 1) fail("cp local transport: expected at least one rank, got 0");
+  Meeting meeting(world);
+  std::vector<std::thread> threads;
+  for (std::size_t rank = 0; rank < world; ++rank)
+    threads.emplace_back([&, rank] {
+      try {
+        Local transport(meeting, rank);
+        work(transport);
+      } catch (...) {
+        meeting.leave(std::current_exception());
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  if (meeting.error()) std::rethrow_exception(meeting.error());
+}
+
+}  // namespace deltagauge::kernels::cp
