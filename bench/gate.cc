@@ -23,6 +23,7 @@ void keep_worse(reports::TensorMetrics& kept, const reports::TensorMetrics& othe
 
 void expect_finite(std::string_view name, const Tensor& tensor, Verdict& verdict) {
   std::int64_t bad = 0;
+#pragma omp parallel for reduction(+ : bad)
   for (std::int64_t i = 0; i < tensor.numel(); ++i) bad += !std::isfinite(tensor.load(i));
   if (bad) verdict.add_failure(std::string(name) + ": expected finite values, got " + std::to_string(bad) + " that are not");
 }

@@ -114,8 +114,9 @@ class ColdTimer : public Timer {
   ColdTimer(Plan& plan, const MakePlan& make_plan, double bytes) {
     const auto& device = kernels::runtime::device_query().device;
     const double l2 = device ? static_cast<double>(device->l2_bytes) : 0;
-    const auto copies =
-        std::clamp<std::int64_t>(1 + std::llround(std::ceil(kCachesBetween * l2 / std::max(bytes, 1.0))), 2, kMostCalls);
+    // A call that moves more than lies between two uses evicts its own data.
+    const double others = std::ceil(kCachesBetween * l2 / std::max(bytes, 1.0));
+    const auto copies = others <= 1 ? 1 : std::clamp<std::int64_t>(1 + std::llround(others), 2, kMostCalls);
     std::vector<DevicePlan*> plans{&device_plan(plan)};
     for (std::int64_t i = 1; i < copies; ++i) {
       copies_.push_back(make_plan());
