@@ -87,7 +87,7 @@ std::string locate(const Problem& problem, std::string_view tensor, std::span<co
       else if (word == "c")
         text += chunk_words(problem, index[i]);
       else
-        text += (word == "n" ? "sequence" : std::string(word)) + " " + std::to_string(index[i]);
+        text += (word == "n" ? problem.slots ? "slot" : "sequence" : std::string(word)) + " " + std::to_string(index[i]);
     }
   }
   return text;

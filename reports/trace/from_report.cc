@@ -7,6 +7,7 @@ namespace deltagauge::reports::trace {
 namespace {
 
 constexpr std::int64_t kLatest = std::int64_t{1} << 53;  // ns; a report's seconds may be any number
+constexpr std::size_t kMostSamples = 100;                // drawn of a row, evenly over what was measured
 constexpr std::string_view kErrorCategory = "machinery.error";
 
 std::int64_t later(std::int64_t at, double seconds) {
@@ -88,7 +89,9 @@ class Timeline {
     trace_.begin(rows, host_at_, {title(result), result.check, args_of(timing, result.test), flows});
     add_counters(device, rows, timing);
     std::int64_t at = host_at_;
-    for (const double sample : timing.samples) {
+    const std::size_t step = (timing.samples.size() + kMostSamples - 1) / kMostSamples;
+    for (std::size_t i = 0; i < timing.samples.size(); i += step) {
+      const double sample = timing.samples[i];
       const std::int64_t end = later(at, sample * static_cast<double>(timing.calls));
       trace_.slice(samples, at, end, {std::to_string(timing.calls) + " calls", "sample", {{"call_s", sample}}, {}});
       trace_.sample(time, at, sample * 1e6);
