@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -33,6 +34,18 @@ using MakePlan = std::function<std::unique_ptr<Plan>()>;
 // plan has run once and outlives the timer. bytes: the least its op moves, OpInfo::bytes. Throws Error on a device timer in
 // a build without CUDA or for a plan that is not a DevicePlan.
 std::unique_ptr<Timer> make_timer(std::string_view timer, Plan& plan, const MakePlan& make_plan, double bytes);
+
+// Marks what a row does on the timeline of NVIDIA's profilers, until it goes out of scope; nothing without CUDA.
+class Marked {
+ public:
+  explicit Marked(const std::string& name);
+  ~Marked();
+  Marked(const Marked&) = delete;
+  Marked& operator=(const Marked&) = delete;
+
+ private:
+  void* range_ = nullptr;
+};
 
 // Measured ceilings of the device, and its clocks, power and so on now; absent without one.
 std::optional<reports::Roofline> measure_roofline();

@@ -1,5 +1,6 @@
 #include "core/arena.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "core/error.h"
@@ -67,6 +68,23 @@ void Arena::add_output(std::string_view name, DType dtype, Shape shape) {
   s.strides = like.strides();
 }
 
+void Arena::add_in_place(std::string_view name, const Tensor& tensor) {
+  add_input(name, tensor);
+  slots_.back().role = Role::in_place;
+}
+
+void Arena::replace(std::string_view name, const Tensor& tensor) {
+  for (Slot& s : slots_)
+    if (s.name == name) {
+      if (tensor.dtype() != s.dtype || tensor.shape() != s.shape || tensor.strides() != s.strides)
+        fail("arena: ", name, ": expected ", deltagauge::name(s.dtype), " ", to_string(s.shape), ", got ",
+             deltagauge::name(tensor.dtype()), " ", to_string(tensor.shape()));
+      s.original = tensor;
+      return;
+    }
+  fail("arena: no tensor '", name, "'");
+}
+
 void Arena::add_workspace(std::string_view name, std::size_t bytes) { append(name, Role::workspace, bytes, 0); }
 
 void Arena::reset() {
@@ -77,6 +95,9 @@ void Arena::reset() {
     paint(image_.data() + at, s.offset - at, s.dtype, number);  // the guard before belongs to this tensor
     if (s.role == Role::input) {
       if (s.bytes) std::memcpy(image_.data() + s.offset, s.original.data(), s.bytes);
+    } else if (s.role == Role::in_place) {
+      paint(image_.data() + s.offset, s.bytes, s.dtype, number);
+      copy_pieces(s, image_.data(), s.original.data());
     } else {
       paint(image_.data() + s.offset, s.bytes, s.dtype, number);
     }
@@ -96,6 +117,37 @@ const Arena::Slot& Arena::slot(std::string_view name) const {
 }
 
 std::size_t Arena::offset(std::string_view name) const { return slot(name).offset; }
+
+// Calls piece(offset in the storage, bytes) for each run of elements that belong together.
+template <class Piece>
+void Arena::for_each_piece(const Slot& s, Piece piece) {
+  const std::int64_t count = s.shape.empty() ? 1 : s.shape[0];
+  const std::size_t stride = s.strides.empty() ? 0 : static_cast<std::size_t>(s.strides[0]) * size_of(s.dtype);
+  for (std::int64_t i = 0; i < count; ++i) piece(static_cast<std::size_t>(i) * stride, piece_bytes(s));
+}
+
+std::size_t Arena::piece_bytes(const Slot& s) {
+  std::size_t bytes = size_of(s.dtype);
+  for (std::size_t d = 1; d < s.shape.size(); ++d) bytes *= static_cast<std::size_t>(s.shape[d]);
+  return bytes;
+}
+
+void Arena::copy_pieces(const Slot& s, std::byte* image, const std::byte* from) {
+  for_each_piece(s, [&](std::size_t at, std::size_t bytes) {
+    if (bytes) std::memcpy(image + s.offset + at, from + at, bytes);
+  });
+}
+
+void Arena::put(std::string_view name, std::int64_t first, const std::byte* from, std::size_t bytes) {
+  const Slot& s = slot(name);
+  const std::size_t piece = piece_bytes(s), at = static_cast<std::size_t>(first) * size_of(s.dtype);
+  const std::size_t stride = static_cast<std::size_t>(s.strides[0]) * size_of(s.dtype);
+  for (std::size_t done = 0; done < bytes;) {
+    const std::size_t inside = (at + done) % piece, count = std::min(bytes - done, piece - inside);
+    std::memcpy(image_.data() + s.offset + (at + done) / piece * stride + inside, from + done, count);
+    done += count;
+  }
+}
 
 Tensor Arena::take(std::string_view name) const {
   const Slot& s = slot(name);
@@ -124,6 +176,10 @@ std::vector<std::string> Arena::audit() const {
   for (const Slot& s : slots_) {
     compare("guard between " + before + " and " + s.name, at, s.offset);
     if (s.role == Role::input) compare("input " + s.name, s.offset, s.offset + s.bytes);
+    if (s.role == Role::in_place) {
+      copy_pieces(s, fresh.image_.data(), image_.data() + s.offset);  // the slots may change, what lies between may not
+      compare("padding of " + s.name, s.offset, s.offset + s.bytes);
+    }
     at = s.offset + s.bytes;
     before = s.name;
   }
@@ -133,6 +189,15 @@ std::vector<std::string> Arena::audit() const {
 
 std::vector<bool> Arena::untouched(std::string_view name) const {
   const Slot& s = slot(name);
+  if (s.role == Role::in_place) {
+    std::vector<bool> same;
+    const std::size_t element = size_of(s.dtype);
+    for_each_piece(s, [&](std::size_t at, std::size_t bytes) {
+      for (std::size_t i = at; i < at + bytes; i += element)
+        same.push_back(std::memcmp(image_.data() + s.offset + i, s.original.data() + i, element) == 0);
+    });
+    return same;
+  }
   int number = 1;
   for (const Slot& other : slots_) {
     if (&other == &s) break;

@@ -25,31 +25,43 @@ class Arena {
   // skew: bytes added to the aligned start, to test unaligned tensors. The tensor keeps its strides.
   void add_input(std::string_view name, const Tensor& tensor, std::size_t skew = 0);
   void add_output(std::string_view name, DType dtype, Shape shape);
+  // An output that is an input before the call, in the same memory. Between its slots (dimension 0, of which strides may be
+  // larger than a slot) stands what stands in a guard.
+  void add_in_place(std::string_view name, const Tensor& tensor);
   void add_workspace(std::string_view name, std::size_t bytes);  // filled like a guard before each run
 
-  void reset();                         // lays everything out afresh: inputs, sentinels, guards
+  // Another tensor of the same dtype, shape and strides in place of an input or of an output advanced in place.
+  void replace(std::string_view name, const Tensor& tensor);
+  void reset();  // lays everything out afresh: inputs, sentinels, guards
   std::vector<std::byte>& image() { return image_; }
   std::size_t offset(std::string_view name) const;  // of the payload in image(); throws Error on an unknown name
   Tensor take(std::string_view name) const;         // an output (or input) as it stands in image() now
+  // Writes bytes of consecutive elements from logical element first on.
+  void put(std::string_view name, std::int64_t first, const std::byte* from, std::size_t bytes);
 
   // Damage done by the run, one sentence each: guards or inputs that changed (tensor, byte offset, first difference).
   std::vector<std::string> audit() const;
   // Elements of an output that still hold this arena's sentinel, as a mask in storage order. An element unwritten under
-  // both fills is unwritten; under one only it may be a coincidence.
+  // both fills is unwritten; under one only it may be a coincidence. Of an output advanced in place: elements, in logical
+  // order, with the bits that they had before.
   std::vector<bool> untouched(std::string_view name) const;
 
  private:
-  enum class Role : std::uint8_t { input, output, workspace };
+  enum class Role : std::uint8_t { input, output, in_place, workspace };
   struct Slot {
     std::string name;
     Role role;
     DType dtype;
     Shape shape, strides;
     std::size_t offset, bytes;
-    Tensor original;  // inputs only
+    Tensor original;  // of inputs and outputs advanced in place
   };
   const Slot& slot(std::string_view name) const;
   Slot& append(std::string_view name, Role role, std::size_t bytes, std::size_t skew);
+  template <class Piece>
+  static void for_each_piece(const Slot& s, Piece piece);
+  static std::size_t piece_bytes(const Slot& s);
+  static void copy_pieces(const Slot& s, std::byte* image, const std::byte* from);
   void paint(std::byte* at, std::size_t bytes, DType dtype, int number) const;
 
   Fill fill_;

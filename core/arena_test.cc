@@ -28,6 +28,37 @@ TEST(Arena, IsCleanBeforeAnyDamage) {
   }
 }
 
+TEST(Arena, KnowsWhichSlotsOfAPaddedPoolWereAdvancedInPlace) {
+  for (const Fill fill : {Fill::nan, Fill::huge}) {
+    Tensor pool = Tensor::strided(DType::f32, {3, 2, 2}, {7, 2, 1});
+    for (std::int64_t slot = 0; slot < 3; ++slot) pool.set({slot, 1, 1}, 5);
+    Arena arena(fill);
+    arena.add_in_place("S", pool);
+    arena.reset();
+    EXPECT_EQ(arena.take("S").at({2, 1, 1}), 5);
+    EXPECT_TRUE(std::isnan(arena.take("S").load(5)) || arena.take("S").load(5) > 1e29);  // between slots
+    EXPECT_EQ(arena.untouched("S"), std::vector<bool>(12, true));
+    const float advanced[] = {1, 2, 3};
+    arena.put("S", 7, reinterpret_cast<const std::byte*>(advanced), sizeof advanced);  // the end of slot 1, the start of 2
+    EXPECT_EQ(arena.take("S").at({1, 1, 1}), 1);
+    EXPECT_EQ(arena.take("S").at({2, 0, 1}), 3);
+    std::vector<bool> same(12, true);
+    for (const std::size_t i : {7, 8, 9}) same[i] = false;
+    EXPECT_EQ(arena.untouched("S"), same);
+    EXPECT_TRUE(arena.audit().empty());
+    arena.image()[arena.offset("S") + 4 * 4] = std::byte{0x55};
+    ASSERT_EQ(arena.audit().size(), 1u);
+    EXPECT_EQ(arena.audit()[0], "padding of S: 1 bytes changed, the first at byte 16 of 72");
+    Tensor other = pool;
+    other.set({0, 0, 0}, 8);
+    arena.replace("S", other);
+    arena.reset();
+    EXPECT_EQ(arena.take("S").at({0, 0, 0}), 8);
+    EXPECT_THROW(arena.replace("S", Tensor(DType::f32, {3, 2, 2})), Error);
+    EXPECT_THROW(arena.replace("T", other), Error);
+  }
+}
+
 TEST(Arena, ReportsWritesOutsideAndIntoInputs) {
   Arena arena = example(Fill::nan);
   arena.image()[arena.offset("y") + 12] = std::byte{7};  // one past y

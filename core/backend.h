@@ -32,6 +32,9 @@ class Plan {
 class DevicePlan : public Plan {
  public:
   virtual void enqueue(void* stream) = 0;  // a cudaStream_t
+  // Other inputs of the same shapes, whatever their lengths, and fresh sentinels into the same memory.
+  virtual void load(const Tensors& inputs) = 0;
+  virtual void collect() = 0;  // takes what stands in that memory, for outputs(), audit() and untouched()
 };
 
 class Backend {

@@ -187,7 +187,13 @@ Tensor draw_gdn(const Case& c, const TensorSpec& spec, const std::vector<Row>& r
   const bool lattice = p.data.kind == "lattice";
   if (spec.name == "initial_state") {
     Tensor state(spec.dtype, spec.shape);
-    for (std::int64_t n = 0, i = 0; n < spec.shape[0]; ++n)
+    const auto slots = p.state_indices();
+    const auto has = p.has_initial_state();
+    if (p.slots) poison_rows(state, 0);  // what no sequence may read
+    for (std::int64_t n = 0; n < p.sequences(); ++n) {
+      const auto place = static_cast<std::size_t>(n);
+      if (p.slots && (slots[place] <= 0 || !has[place])) continue;
+      std::int64_t i = (p.slots ? slots[place] : n) * p.HV * p.V * p.K;
       for (std::int64_t h = 0; h < p.HV; ++h)
         for (std::int64_t v = 0; v < p.V; ++v)
           for (std::int64_t k = 0; k < p.K; ++k, ++i) {
@@ -197,6 +203,7 @@ Tensor draw_gdn(const Case& c, const TensorSpec& spec, const std::vector<Row>& r
                                                  : p.h0.value * draw.normal(id, v, h, k);
             state.store(i, x);
           }
+    }
     return state;
   }
   return per_row(p, spec, rows, [&](const Row& r, std::int64_t h, std::vector<double>& out) {
@@ -227,6 +234,15 @@ Tensor draw_tensor(const Case& c, const TensorSpec& spec, const std::vector<Row>
     const auto offsets = p.offsets();
     for (std::size_t i = 0; i < offsets.size(); ++i) cu.store(static_cast<std::int64_t>(i), static_cast<double>(offsets[i]));
     return cu;
+  }
+  if (spec.name == "state_indices" || spec.name == "has_initial_state") {
+    Tensor per_sequence(spec.dtype, spec.shape);
+    const auto slots = p.state_indices();
+    const auto has = p.has_initial_state();
+    for (std::size_t n = 0; n < slots.size(); ++n)
+      per_sequence.store(static_cast<std::int64_t>(n),
+                         spec.name == "state_indices" ? static_cast<double>(slots[n]) : static_cast<double>(has[n]));
+    return per_sequence;
   }
   if (p.op == "gdn") return draw_gdn(c, spec, rows);
   const Draw draw(c.seed, spec.name);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "core/error.h"
 #include "core/inputs.h"
@@ -27,10 +28,15 @@ void refuse_non_finite(const Problem& p, const Tensors& inputs) {
     if (!is_float(spec.dtype)) continue;
     const Tensor& t = get(inputs, spec.name);
     const std::int64_t width = t.dim(0) ? t.numel() / t.dim(0) : 0, active = spec.token_dim == 0 ? p.tokens() : t.dim(0);
+    std::vector<bool> read(static_cast<std::size_t>(t.dim(0)), !(p.slots && spec.name == "initial_state"));
+    const auto slots = p.state_indices();
+    const auto has = p.has_initial_state();
+    for (std::size_t n = 0; n < slots.size(); ++n)
+      if (slots[n] > 0 && has[n] && spec.name == "initial_state") read[static_cast<std::size_t>(slots[n])] = true;
     std::int64_t bad = active * width;  // the first
 #pragma omp parallel for reduction(min : bad)
     for (std::int64_t i = 0; i < active * width; ++i)
-      if (!allowed(spec.name, t.load(i))) bad = std::min(bad, i);
+      if (read[static_cast<std::size_t>(i / width)] && !allowed(spec.name, t.load(i))) bad = std::min(bad, i);
     if (bad < active * width)
       refuse("inputs: ", spec.name, to_string(index_of(t.shape(), bad)), " = ", t.load(bad), ": expected ",
              spec.name == "g"          ? "a log decay <= 0"
@@ -95,6 +101,7 @@ void check_memory(const Problem& p) {
       total += bytes;
       if (bytes > most) most = bytes, largest = spec;
     }
+  total += static_cast<double>(p.slots) * static_cast<double>(p.slot_pad) * static_cast<double>(size_of(p.state));
   if (total > memory)
     fail("sizes: expected tensors within the ", memory, " bytes of this machine's memory, got ", total, " bytes; ",
          largest.name, " ", to_string(largest.shape), " alone takes ", most);

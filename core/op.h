@@ -17,6 +17,8 @@ struct TensorSpec {
   Shape shape;
   // Rows for judging: the last dimension is a row. token_dim is the dimension that counts tokens (or -1).
   int token_dim = -1;
+  // Of an output: the input that it is after the call, in the same memory. Empty: memory of its own.
+  std::string in_place_of{};
 };
 
 struct OpInfo {

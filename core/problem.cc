@@ -10,6 +10,7 @@
 
 #include "core/error.h"
 #include "core/op.h"
+#include "core/pool.h"
 
 namespace deltagauge {
 namespace {
@@ -226,6 +227,18 @@ constexpr Axis kAxes[] = {
     {"scale", "X", "scale of q; 0: K^-1/2", "gdn", REAL(scale, "scale")},
     {"l2norm", "on off", "normalise q and k inside the call", "gdn", CHOICE(l2norm, kSwitch, "l2norm")},
     {"final", "on off", "ask for the final state", "gdn", CHOICE(final_state, kSwitch, "final")},
+    {"slots", "0..", "slots P of the state pool, slot 0 reserved; 0: no pool", "gdn",
+     [](const Case& c) { return std::to_string(c.problem.slots); },
+     [](Case& c, std::string_view t) { c.problem.slots = integer("slots", t, 0, kMaxSequences); }},
+    {"slot_pad", "0..", "elements between two slots of the pool", "gdn",
+     [](const Case& c) { return std::to_string(c.problem.slot_pad); },
+     [](Case& c, std::string_view t) { c.problem.slot_pad = integer("slot_pad", t, 0, kMaxTokens); }},
+    {"idx", "iota permuted holes I+I+...", "slots of the sequences; permuted=S, holes=S: by that seed", "gdn",
+     [](const Case& c) { return c.problem.idx; },
+     [](Case& c, std::string_view t) { c.problem.idx = pool::parse_idx(t); }},
+    {"has", "on off mixed I+I+...", "has_initial_state of the sequences; off: the slot is overwritten unread", "gdn",
+     [](const Case& c) { return c.problem.has; },
+     [](Case& c, std::string_view t) { c.problem.has = pool::parse_has(t); }},
     {"transform", "softplus bounded", "kind of gate transform", "gate", [](const Case& c) { return c.problem.transform; },
      [](Case& c, std::string_view t) { c.problem.transform = one_of("transform", t, "softplus", "bounded"); }},
     {"per", "head channel", "gate per value head or per key channel", "gate", [](const Case& c) { return c.problem.per; },
@@ -406,6 +419,7 @@ void check(const Problem& p) {
     need(p.capacity == 0 || p.capacity == p.tokens(), "layout=dense: expected cap to be the ", p.tokens(), " tokens, got ",
          p.capacity);
   }
+  pool::check(p);
   if (p.data.kind == "lattice")
     need(p.keys.kind == "iid" && p.beta.kind == "sigmoid" && p.kscale == 1,
          "data=lattice: expected keys, beta and kscale at their defaults, since the lattice draws its own");

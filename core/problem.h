@@ -43,6 +43,10 @@ struct Problem {
   double scale = 0;                    // of q; 0: K^-1/2
   Switch l2norm = Switch::off;         // on: q and k come raw and the kernel normalises them
   Switch final_state = Switch::on;     // whether the final state is asked for
+  std::int64_t slots = 0;              // P of the state pool (docs/math.md#state-pool); 0: a state a sequence, no pool
+  std::int64_t slot_pad = 0;           // elements between two slots in memory
+  std::string idx = "iota";            // state_indices by sequence name: iota, permuted=S, holes=S, or a list I+I+...
+  std::string has = "on";              // has_initial_state by sequence name: on, off, mixed, or a list of 0 and 1
   std::string transform = "softplus";  // gate op: softplus | bounded
   std::string per = "head";            // gate op: head | channel
   double lower_bound = -5;             // gate op, bounded: finite, <= 0
@@ -57,6 +61,8 @@ struct Problem {
   std::int64_t rows() const { return capacity ? capacity : tokens(); }  // T
   double q_scale() const;                                               // scale, with its default filled in
   std::vector<std::int64_t> offsets() const;                            // [N + 1], starts at 0
+  std::vector<std::int64_t> state_indices() const;                      // [N] slots; empty without a pool
+  std::vector<bool> has_initial_state() const;                          // [N]; empty without a pool
   friend bool operator==(const Problem&, const Problem&) = default;
 };
 

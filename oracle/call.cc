@@ -24,8 +24,11 @@ void read_as(const Tensor& tensor, std::int64_t offset, std::int64_t stride, std
 std::vector<Sequence> sequences(const Problem& problem) {
   std::vector<Sequence> all;
   Sequence s;
+  const auto slots = problem.state_indices();
+  const auto has = problem.has_initial_state();
   for (const std::int64_t length : problem.lengths) {
     s.end = s.first + length;
+    if (const auto n = static_cast<std::size_t>(s.n); n < slots.size()) s.slot = slots[n], s.has_state = has[n];
     all.push_back(s);
     ++s.n;
     s.first = s.end;

@@ -16,6 +16,8 @@ struct Call {
 // Where a sequence lies: packed rows [first, end); its first chunk of problem.chunk tokens is number chunk of all.
 struct Sequence {
   std::int64_t n = 0, first = 0, end = 0, chunk = 0;
+  std::int64_t slot = 1;  // of the state pool, where there is one; not positive: no slot
+  bool has_state = true;  // the slot is read
 };
 std::vector<Sequence> sequences(const Problem& problem);
 std::int64_t chunk_count(const Problem& problem);  // NC: sum over sequences of ceil(length / chunk)

@@ -143,9 +143,9 @@ ChunkwiseHead chunkwise_head(const Call& call, const Sequence& sequence, std::in
   const DD scale(static_cast<double>(static_cast<float>(p.q_scale())));
   ChunkwiseHead head{Matrix(sequence.end - sequence.first, p.V), Matrix(p.K, p.V)};
   Matrix& S = head.S;
-  if (const Tensor* h0 = find(call.inputs, "initial_state"))
+  if (const Tensor* h0 = find(call.inputs, "initial_state"); h0 && sequence.has_state)
     for (std::int64_t k = 0; k < p.K; ++k)
-      for (std::int64_t v = 0; v < p.V; ++v) S.set(k, v, DD(h0->at({sequence.n, h, v, k})));
+      for (std::int64_t v = 0; v < p.V; ++v) S.set(k, v, DD(h0->at({p.slots ? sequence.slot : sequence.n, h, v, k})));
   for (std::int64_t first = sequence.first; first < sequence.end; first += chunk) {
     const std::int64_t count = std::min(chunk, sequence.end - first);
     const Chunk c = chunk_of(call, first, count, h, keys, columns);

@@ -77,11 +77,17 @@ void gdn_rows(const Call& call, const Sequence& sequence, std::int64_t h, std::s
       for (std::size_t j = 0; j < K; ++j) at[j] = static_cast<double>(S[b * K + j].get(row));
     });
   };
-  if (const Tensor* h0 = find(call.inputs, "initial_state")) {
+  if (sequence.slot <= 0) {  // without a slot: zero rows, and nothing else
+    for (std::int64_t row = sequence.first * p.HV + h; row < sequence.end * p.HV; row += p.HV)
+      for (const std::int64_t c : columns) o[static_cast<std::size_t>(row * p.V + c)] = 0;
+    return;
+  }
+  const std::int64_t slot = p.slots ? sequence.slot : sequence.n;  // of the states
+  if (const Tensor* h0 = find(call.inputs, "initial_state"); h0 && sequence.has_state) {
     std::vector<double> values(K);
     const Shape& strides = h0->strides();
     for_each_row([&](std::size_t b, int row, std::int64_t c) {
-      read_row(*h0, sequence.n * strides[0] + h * strides[1] + c * strides[2], strides[3], p.K, values.data());
+      read_row(*h0, slot * strides[0] + h * strides[1] + c * strides[2], strides[3], p.K, values.data());
       for (std::size_t j = 0; j < K; ++j) S[b * K + j].set(row, Real(values[j]));
     });
   }
@@ -115,7 +121,7 @@ void gdn_rows(const Call& call, const Sequence& sequence, std::int64_t h, std::s
       });
     }
   }
-  if (!final_state.empty()) store_state(final_state, sequence.n);
+  if (!final_state.empty()) store_state(final_state, slot);
 }
 
 template <class Real>

@@ -1,5 +1,7 @@
 #include "oracle/oracle.h"
 
+#include <algorithm>
+
 #include "core/error.h"
 #include "core/op.h"
 #include "oracle/certify.h"
@@ -29,14 +31,17 @@ void check_inputs(const Problem& problem, const Tensors& inputs) {
   };
   if (problem.op == "gdn" && problem.h0.kind == "none") absent("initial_state", "h0=none");
   if (problem.op == "gate" && problem.a_log == Switch::off) absent("A_log", "a_log=off");
-  if (const Tensor* cu = find(inputs, "cu_seqlens")) {
-    const std::vector<std::int64_t> offsets = problem.offsets();
-    const std::vector<double> got = to_f64(*cu);
-    for (std::size_t i = 0; i < offsets.size(); ++i)
-      if (i >= got.size() || got[i] != static_cast<double>(offsets[i]))
-        fail("cu_seqlens[", i, "]: expected ", offsets[i], " (the lengths of the problem), got ",
-             i < got.size() ? got[i] : -1);
-  }
+  const auto expect = [&](std::string_view tensor, const auto& want, std::string_view from) {
+    const Tensor* t = find(inputs, tensor);
+    if (!t) return;
+    const std::vector<double> got = to_f64(*t);
+    for (std::size_t i = 0; i < want.size(); ++i)
+      if (i >= got.size() || got[i] != static_cast<double>(want[i]))
+        fail(tensor, "[", i, "]: expected ", want[i], " (", from, " of the problem), got ", i < got.size() ? got[i] : -1);
+  };
+  expect("cu_seqlens", problem.offsets(), "the lengths");
+  expect("state_indices", problem.state_indices(), "idx");
+  expect("has_initial_state", problem.has_initial_state(), "has");
 }
 
 Forward forward(std::string_view op, Precision precision) {
@@ -109,11 +114,16 @@ Answer answer_chunkwise(const Problem& problem, const Tensors& inputs, std::int6
   for (std::int64_t item = 0; item < problem.sequences() * problem.HV; ++item) {
     const std::int64_t h = item % problem.HV, V = problem.V, K = problem.K;
     const Sequence& s = all[static_cast<std::size_t>(item / problem.HV)];
+    if (s.slot <= 0) {  // no slot: zero rows
+      for (std::int64_t t = s.first; t < s.end; ++t) std::fill_n(o + (t * problem.HV + h) * V, V, 0.0);
+      continue;
+    }
+    const std::int64_t state = problem.slots ? s.slot : s.n;
     const ChunkwiseHead head = chunkwise_head(call, s, h, chunk);
     for (std::int64_t t = s.first; t < s.end; ++t)
       for (std::int64_t v = 0; v < V; ++v) o[(t * problem.HV + h) * V + v] = static_cast<double>(head.o.at(t - s.first, v));
     for (std::int64_t i = 0; states && i < V * K; ++i)
-      states[item * V * K + i] = static_cast<double>(head.S.at(i % K, i / K));
+      states[(state * problem.HV + h) * V * K + i] = static_cast<double>(head.S.at(i % K, i / K));
   }
   return answer;
 }

@@ -26,8 +26,10 @@ template <class Real>
 struct GdnData {
   const Problem& p;
   std::vector<std::int64_t> offsets;    // [N + 1]
-  std::vector<Real> q, k, v, beta, h0;  // [T, HK, K] [T, HK, K] [T, HV, V] [T, HV] [N, HV, V, K]; h0 empty: zero
+  std::vector<Real> q, k, v, beta, h0;  // [T, HK, K] [T, HK, K] [T, HV, V] [T, HV] [N or P, HV, V, K]; h0 empty: zero
   std::vector<double> g;                // [T, HV]
+  std::vector<std::int64_t> slots = p.state_indices();  // of a pool, or empty
+  std::vector<bool> has = p.has_initial_state();
 
   GdnData(const Problem& problem, const Tensors& inputs)
       : p(problem),
@@ -55,8 +57,10 @@ struct GdnData {
   Real beta_at(std::int64_t row, std::int64_t h) const { return beta[static_cast<std::size_t>(row * p.HV + h)]; }
   double g_at(std::int64_t row, std::int64_t h) const { return g[static_cast<std::size_t>(row * p.HV + h)]; }
   Matrix<Real> initial_state(std::int64_t n, std::int64_t h) const {
-    if (h0.empty()) return Matrix<Real>::Zero(p.V, p.K);
-    return Eigen::Map<const Matrix<Real>>(h0.data() + (n * p.HV + h) * p.V * p.K, p.V, p.K);
+    const auto place = static_cast<std::size_t>(n);
+    if (h0.empty() || (p.slots && !has[place])) return Matrix<Real>::Zero(p.V, p.K);
+    const std::int64_t slot = p.slots ? slots[place] : n;
+    return Eigen::Map<const Matrix<Real>>(h0.data() + (slot * p.HV + h) * p.V * p.K, p.V, p.K);
   }
   std::int64_t length(std::int64_t n) const { return p.lengths[static_cast<std::size_t>(n)]; }
   std::int64_t begin(std::int64_t n) const { return offsets[static_cast<std::size_t>(n)]; }
@@ -80,10 +84,16 @@ inline Tensor unwritten(DType dtype, Shape shape) {
   for (std::int64_t i = 0; i < t.numel(); ++i) t.store(i, std::numeric_limits<double>::quiet_NaN());
   return t;
 }
-// The op's outputs, all NaN.
+// The op's outputs, all NaN but for the rows of o whose sequence has no slot of the pool, which are zero.
 inline Tensors unwritten_outputs(const Problem& problem) {
   Tensors outputs;
   for (const TensorSpec& spec : op_info(problem.op).outputs(problem)) outputs[spec.name] = unwritten(spec.dtype, spec.shape);
+  const auto slots = problem.state_indices();
+  const auto offsets = problem.offsets();
+  const std::int64_t width = problem.HV * problem.V;
+  for (std::size_t n = 0; n < slots.size(); ++n)
+    for (std::int64_t i = offsets[n] * width; slots[n] <= 0 && i < offsets[n + 1] * width; ++i)
+      outputs.find("o")->second.store(i, 0);
   return outputs;
 }
 // Writes a block of rows to storage of t that starts at offset, rows stride elements apart.
@@ -94,15 +104,19 @@ void write_rows(Tensor& t, std::int64_t offset, std::int64_t stride, const Matri
 }
 template <class Real>
 void write_final_state(Tensors& outputs, const Problem& p, std::int64_t n, std::int64_t h, const Matrix<Real>& S) {
-  if (p.final_state == Switch::on) write_rows(outputs.find("final_state")->second, (n * p.HV + h) * p.V * p.K, p.K, S);
+  if (p.final_state == Switch::off) return;
+  const std::int64_t slot = p.slots ? p.state_indices()[static_cast<std::size_t>(n)] : n;
+  write_rows(outputs.find("final_state")->second, (slot * p.HV + h) * p.V * p.K, p.K, S);
 }
 
-// Calls head(n, h) for every sequence and value head, on all threads.
+// Calls head(n, h) for every sequence and value head, on all threads; of a pool, for the sequences that have a slot.
 template <class Head>
 void for_each_head(const Problem& p, Head head) {
   const std::int64_t tasks = p.sequences() * p.HV;
+  const auto slots = p.state_indices();
 #pragma omp parallel for schedule(dynamic)
-  for (std::int64_t task = 0; task < tasks; ++task) head(task / p.HV, task % p.HV);
+  for (std::int64_t task = 0; task < tasks; ++task)
+    if (slots.empty() || slots[static_cast<std::size_t>(task / p.HV)] > 0) head(task / p.HV, task % p.HV);
 }
 
 }  // namespace deltagauge::reference

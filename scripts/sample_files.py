@@ -29,7 +29,7 @@ def make_timed(source, folder, names):
 
 # Yields what went wrong. timed: names of the reports of timings that are wanted.
 def make(binary, folder, timed):
-    for name in ("gdn/smoke", "gdn/edge", "gdn/perf", "cases/tiny"):
+    for name in ("gdn/smoke", "gdn/edge", "gdn/perf", "gdn/frontier", "gdn/cp", "gdn/replay", "cases/tiny"):
         path = os.path.join(folder, "configs", name + ".json")
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "w", encoding="utf-8") as file:

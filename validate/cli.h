@@ -44,6 +44,8 @@ struct BenchArgs : RunArgs {
   std::vector<std::string> timers;                       // empty: all
   double min_time = 0.5, timeout = 15, max_noise = 0.5;  // seconds, seconds, percent
   std::vector<std::string> baselines;                    // reports to compare with
+  std::string against;                                   // another binary to run in turn with this one
+  int blocks = 8;                                        // of other, this, this, other
   bool across_devices = false, bits = false;
 };
 int bench(const BenchArgs& args);

@@ -8,6 +8,7 @@
 #include "reports/compare/compare.h"
 #include "reports/json.h"
 #include "validate/cli.h"
+#include "validate/cli_against.h"
 #include "validate/cli_output.h"
 #include "validate/cli_run.h"
 
@@ -35,6 +36,24 @@ bench::BenchOptions options_of(const BenchArgs& args) {
 // The gravest of two exit statuses: 1 before 2 before 3 before 0.
 int graver(int a, int b) { return a && b ? std::min(a, b) : std::max(a, b); }
 
+// This build against another, turn by turn: a row that is slower, or that fails its gate in this build alone, is a
+// regression.
+int bench_against(const BenchArgs& args) {
+  if (!args.baselines.empty()) fail("--against: expected no --baseline beside it");
+  require_writable_outputs(args);
+  const Against runs = run_against(args);
+  write_outputs(args, runs.fresh);
+  if (runs.rows.empty()) return runs.fresh.exit_status();
+  const auto comparison = reports::compare::compare_interleaved(runs.rows);
+  const auto answers = reports::compare::compare(runs.base, runs.fresh, {.bits = args.bits});  // accuracy and bits
+  const bool worse = std::any_of(answers.pairs.begin(), answers.pairs.end(),
+                                 [](const auto& pair) { return pair.failed && (pair.accuracy || !pair.time); });
+  std::ostream& out = args.outputs.json == "-" ? std::cerr : std::cout;
+  out << "\n" << reports::compare::text(comparison, stdout_style().width);
+  if (worse) out << "\n" << reports::compare::text(answers, stdout_style().width);
+  return graver(graver(runs.fresh.exit_status(), comparison.exit_status()), worse ? 1 : 0);
+}
+
 }  // namespace
 
 int bench(const BenchArgs& args) {
@@ -53,6 +72,7 @@ int bench(const BenchArgs& args) {
       for (const std::string& line : lines) std::cout << line << "\n";
   }
   if (args.list) return total ? 0 : 3;
+  if (!args.against.empty()) return bench_against(args);
 
   require_writable_outputs(args);
   std::vector<reports::Report> baselines;

@@ -121,6 +121,11 @@ void add_bench(CLI::App& top, BenchArgs& a, int& status) {
   measure.value("--max-time", a.timeout, "SECONDS", "after which a noisy row is ended").check(CLI::PositiveNumber);
   measure.value("--noise", a.max_noise, "PERCENT", "relative deviation that ends a row").check(CLI::PositiveNumber);
   against.repeated("--baseline", a.baselines, "FILE", "a report; exit 1 on a regression. More are further sessions");
+  against.value("--against", a.against, "FILE", "another deltagauge binary, run in turn with this one");
+  against
+      .value("--blocks", a.blocks, "N",
+             "turns of --against: other, this, this, other; 8 find one changed row, 16 one of 200")
+      .check(CLI::Range(1, 1000));
   against.flag("--across-devices", a.across_devices, "compare even with a baseline of another device");
   against.flag("--bits", a.bits, "changed output bits are a regression too");
   app.callback([&] { status = bench(a); });
@@ -142,6 +147,35 @@ void add_range(CLI::App& top, RangeArgs& a, int& status) {
       "deltagauge range configs/gdn/frontier.json --backend 'cuda.gdn.*' --json ranges.json\n"
       "deltagauge range --case gdn/fwd/len=64,HK=1,HV=1,K=16,V=16/bf16/seed=1 "
       "--backend reference.peer.split16.first.f32 --quantity g");
+}
+
+void add_cp(CLI::App& top, CpArgs& a, int& status) {
+  CLI::App& app = *top.add_subcommand("cp", "whether ranks change bits, or more than the budget allows");
+  add_run(app, a);
+  const Adder run{app, kRun};
+  run.value("--degree", a.degrees, "N", "ranks, in place of 1, 2, 3, 4 and 8; may be repeated")
+      .check(CLI::PositiveNumber)
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  run.repeated("--table", a.tables, one_of(cp_tables()), "this kind of fragment table in place of all");
+  run.value("--segment", a.segment, "N", "tokens of a canonical segment, a multiple of 64").check(CLI::PositiveNumber);
+  app.callback([&] { status = cp(a); });
+  app.footer(
+      "deltagauge cp configs/gdn/cp.json --json cp.json\n"
+      "deltagauge cp --case gdn/fwd/len=37+51+40,HK=1,HV=1,K=16,V=16/bf16/seed=1 --degree 2 --table contiguous");
+}
+
+void add_replay(CLI::App& top, ReplayArgs& a, int& status) {
+  CLI::App& app = *top.add_subcommand("replay", "capture a call once, replay it on other layouts, compare the bits");
+  add_run(app, a);
+  const Adder run{app, kRun}, measure{app, kMeasure};
+  run.value("--walk", a.walk, "N", "seed of the walk over layouts");
+  run.value("--step", a.step, "N", "only this replay of the walk and the one before it").check(CLI::NonNegativeNumber);
+  measure.flag("--no-times", a.no_times, "no times of a replay by the active part of the capacity");
+  app.callback([&] { status = replay(a); });
+  app.footer(
+      "deltagauge replay configs/gdn/replay.json --backend 'cuda.gdn.*' --report report\n"
+      "deltagauge replay --case gdn/fwd/len=96x4/bf16/h0=normal=1/slots=9/seed=1 --backend reference.recurrent --step 17");
 }
 
 void add_report(CLI::App& top, ReportArgs& a, int& status) {
@@ -268,6 +302,8 @@ void add_command_line(CLI::App& app, Flags& flags, int& status) {
   add_validate(app, flags.validate, status);
   add_bench(app, flags.bench, status);
   add_range(app, flags.range, status);
+  add_cp(app, flags.cp, status);
+  add_replay(app, flags.replay, status);
   add_report(app, flags.report, status);
   add_rest(app, flags, status);
   add_manual(app, status);

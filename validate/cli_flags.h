@@ -6,7 +6,9 @@
 #include <string_view>
 
 #include "validate/cli.h"
+#include "validate/cli_cp.h"
 #include "validate/cli_range.h"
+#include "validate/cli_replay.h"
 
 namespace CLI {
 class App;
@@ -19,6 +21,8 @@ struct Flags {
   ValidateArgs validate;
   BenchArgs bench;
   RangeArgs range;
+  CpArgs cp;
+  ReplayArgs replay;
   ReportArgs report;
   ShrinkArgs shrink;
   std::string what, filter = "*", id, out, backend;  // list, selftest, case

@@ -10,6 +10,7 @@
 #include "reports/file.h"
 #include "reports/json.h"
 #include "reports/sha256.h"
+#include "validate/checks/check.h"
 #include "validate/run.h"
 
 namespace deltagauge::validate::cli {
@@ -48,7 +49,8 @@ void require_known_checks(const std::string& where, const std::vector<std::strin
   for (const std::string& name : names) {
     std::string known;
     for (const CheckInfo& check : checks()) known += " " + std::string(check.name);
-    if (std::none_of(checks().begin(), checks().end(), [&](const CheckInfo& check) { return check.name == name; }))
+    if (std::none_of(checks().begin(), checks().end(),
+                     [&](const CheckInfo& check) { return names_check(name, check.name); }))
       fail(where, ": expected one of", known, ", got '", name, "'");
   }
 }

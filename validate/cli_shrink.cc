@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "reference/staging.h"
+#include "validate/checks/check.h"
 #include "validate/cli_output.h"
 #include "validate/cli_run.h"
 #include "validate/isolate.h"
@@ -98,7 +99,7 @@ int case_shrink(const ShrinkArgs& args) {
   for (const Backend* backend : registry.match(args.backend)) {
     if (!serves(*backend, c.problem)) continue;
     for (const CheckInfo& check : checks()) {
-      if (!args.check.empty() && args.check != check.name) continue;
+      if (!args.check.empty() && !names_check(args.check, check.name)) continue;
       const std::string name(check.name);
       Result row = apart ? judge_apart(c, *backend, name, options, args.timeout)
                          : run_one(plain_case(c, name), *backend, name, options);

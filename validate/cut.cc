@@ -68,7 +68,7 @@ std::vector<Override> moved(const Override& o, const Problem& from, const Proble
   if (spec->name == "cu_seqlens") return {};                                    // it follows from the lengths
   std::vector<Override> all{{o.tensor, {}, o.value}};
   for (std::size_t d = 0; d < o.index.size(); ++d) {
-    const bool tokens = static_cast<int>(d) == spec->token_dim, states = d == 0 && spec->shape.size() == 4;
+    const bool tokens = static_cast<int>(d) == spec->token_dim, states = d == 0 && spec->shape.size() == 4 && !to.slots;
     const auto pieces = tokens   ? row_pieces(from, to, cut)
                         : states ? sequence_pieces(cut)
                                  : std::vector<Piece>{{0, spec->shape[d], 0}};

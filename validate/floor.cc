@@ -14,10 +14,12 @@ double unit_of(reference::Accumulate accumulate) {
 // What the floors need of gdn's inputs: norms of rows, gates and betas, in f64.
 struct Sizes {
   const Problem& p;
-  std::vector<double> k, q;     // [T, HK] norms, as the recurrence sees them
-  std::vector<double> v;        // [T, HV, V]
-  std::vector<double> g, beta;  // [T, HV]
-  std::vector<double> h0;       // [N, HV, V] norms of the initial state's rows, or empty
+  std::vector<double> k, q;                             // [T, HK] norms, as the recurrence sees them
+  std::vector<double> v;                                // [T, HV, V]
+  std::vector<double> g, beta;                          // [T, HV]
+  std::vector<double> h0;                               // [N or P, HV, V] norms of the initial state's rows, or empty
+  std::vector<std::int64_t> slots = p.state_indices();  // of a pool, or empty
+  std::vector<bool> has = p.has_initial_state();
 
   Sizes(const Problem& problem, const Tensors& inputs)
       : p(problem),
@@ -57,8 +59,11 @@ struct Walk {
     state2.assign(V, 0);
     error2.assign(V, 0);
     write.assign(V, 0);
-    for (std::size_t v = 0; v < V && !in.h0.empty(); ++v) {
-      const double norm = in.h0[static_cast<std::size_t>(s.sequence * p.HV + s.head) * V + v];
+    const auto n = static_cast<std::size_t>(s.sequence);
+    const bool reads = !in.h0.empty() && (in.slots.empty() || (in.slots[n] > 0 && in.has[n]));
+    const std::int64_t state = in.slots.empty() ? s.sequence : in.slots[n];
+    for (std::size_t v = 0; v < V && reads; ++v) {
+      const double norm = in.h0[static_cast<std::size_t>(state * p.HV + s.head) * V + v];
       state2[v] = norm * norm;
     }
     const double root = std::sqrt(static_cast<double>(p.K)) * u;
@@ -86,6 +91,7 @@ void token_floor(const Sizes& in, const reference::Staging& staging, std::string
                  std::vector<double>& floor) {
   const double u = unit_of(staging.accumulate);
   for (const Series& s : rows.series) {
+    if (!in.slots.empty() && in.slots[static_cast<std::size_t>(s.sequence)] <= 0) continue;  // zero, exactly
     Walk walk;
     walk.run(in, s, s.count, staging.chunk, u, [&](std::int64_t i, double query, double root) {
       double sum = 0;

@@ -26,7 +26,7 @@ int run(int argc, char** argv) {
   CLI::App app;
   cli::Flags flags;
   flags.validate.argv.assign(argv, argv + argc);
-  flags.bench.argv = flags.range.argv = flags.validate.argv;
+  flags.bench.argv = flags.range.argv = flags.cp.argv = flags.replay.argv = flags.validate.argv;
   cli::add_command_line(app, flags, status);
   require_values(argc, argv);
   try {

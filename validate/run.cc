@@ -11,6 +11,9 @@
 #include "validate/checks/check.h"
 #include "validate/context.h"
 #include "validate/isolate.h"
+#if DELTAGAUGE_HAVE_CUDA
+#include "kernels/runtime/nvtx.h"
+#endif
 
 namespace deltagauge::validate {
 namespace {
@@ -29,7 +32,7 @@ std::vector<Job> jobs_of(const SweepCase& test, const Registry& registry, std::s
   for (const Backend* backend : registry.match(glob)) {
     if (std::find(wanted.begin(), wanted.end(), backend) == wanted.end() || !serves(*backend, test.test.problem)) continue;
     for (const std::string& name : options.checks.empty() ? test.checks : options.checks)
-      jobs.push_back({&test, backend, &find_check(name)});
+      for (const Check* check : find_checks(name)) jobs.push_back({&test, backend, check});
   }
   return jobs;
 }
@@ -81,10 +84,19 @@ Verdict judge_refusal(const Job& job, const std::function<Context&()>& context) 
   return verdict;
 }
 
+#if DELTAGAUGE_HAVE_CUDA
+using Range = kernels::runtime::NvtxRange;  // a job on the timeline of NVIDIA's profilers
+#else
+struct Range {
+  explicit Range(const char*) {}
+};
+#endif
+
 // One (case, backend, check): the verdict, or an error row when the machinery fails.
 Result judge_job(const Job& job, const std::function<Context&()>& context, const RunOptions& options) {
   const Problem& problem = job.test->test.problem;
   Result result = row_of(job);
+  const Range range((result.test + " " + result.backend + " " + result.check).c_str());
   const bool must_refuse = job.test->expect == "refused";
   Verdict verdict;
   try {

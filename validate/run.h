@@ -17,7 +17,7 @@ namespace deltagauge::validate {
 struct CheckInfo {
   std::string_view name, summary;
 };
-std::span<const CheckInfo> checks();  // accuracy stages lattice guard determinism packing causal fast
+std::span<const CheckInfo> checks();  // accuracy stages lattice guard determinism packing causal fast ladder.*
 
 class Workers;
 

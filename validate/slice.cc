@@ -15,8 +15,12 @@ std::int64_t heads(const Problem& p) { return std::max(p.HK, p.HV); }
 // Where the part's index along dimension d starts in the whole tensor.
 std::int64_t start_of(const Problem& whole, const Part& part, const TensorSpec& spec, std::size_t d) {
   if (static_cast<int>(d) == spec.token_dim) return whole.offsets()[static_cast<std::size_t>(part.sequence)];
-  if (d == 0 && spec.shape.size() == 4) return part.sequence;  // a state: [N, HV, V, K]
-  return part.head * spec.shape[d] / heads(whole);             // of HK or HV heads
+  if (d == 0 && spec.shape.size() == 4) {  // a state: [N, HV, V, K], or the slot and the one before it of a pool
+    if (!whole.slots) return part.sequence;
+    return std::max<std::int64_t>(whole.state_indices()[static_cast<std::size_t>(part.sequence)], 1) - 1;
+  }
+  if (spec.name == "state_indices" || spec.name == "has_initial_state") return part.sequence;
+  return part.head * spec.shape[d] / heads(whole);  // of HK or HV heads
 }
 
 // Where the part starts along each dimension.
@@ -61,6 +65,8 @@ Tensors cut_all(const Problem& whole, const Part& part, Specs specs, const Tenso
     if (from[i].name == "cu_seqlens") {
       Tensor& ends = out[from[i].name] = Tensor(DType::i32, {2});
       ends.store(1, static_cast<double>(small.tokens()));
+    } else if (from[i].name == "state_indices") {
+      (out[from[i].name] = Tensor(DType::i32, {1})).store(0, static_cast<double>(small.state_indices()[0]));
     } else {
       out[from[i].name] = cut(whole, part, from[i], to[i], get(tensors, from[i].name));
     }
@@ -74,6 +80,14 @@ Problem part_problem(const Problem& whole, const Part& part) {
   Problem p = whole;
   p.lengths = {whole.lengths.at(static_cast<std::size_t>(part.sequence))};
   p.ids.clear();
+  if (whole.slots) {
+    const auto n = static_cast<std::size_t>(part.sequence);
+    const std::int64_t slot = whole.state_indices()[n];
+    p.slots = 2;
+    p.slot_pad = 0;
+    p.idx = std::to_string(std::min<std::int64_t>(slot, 1));
+    p.has = whole.has_initial_state()[n] ? "1" : "0";
+  }
   p.capacity = 0;
   p.HK = 1;
   p.HV = 1;

@@ -14,7 +14,8 @@ namespace deltagauge::validate {
 namespace {
 
 constexpr std::string_view kFloats16[] = {"f32", "bf16", "f16"};
-constexpr std::string_view kTensors[] = {"q", "k", "v", "g", "beta", "o", "initial_state", "cu_seqlens", "final_state"};
+constexpr std::string_view kTensors[] = {
+    "q", "k", "v", "g", "beta", "o", "initial_state", "state_indices", "has_initial_state", "cu_seqlens", "final_state"};
 // What set the inputs when they were drawn: it says nothing about tensors that are given.
 constexpr std::string_view kDrawing[] = {"ids", "gate", "keys", "beta", "v", "h0", "data", "kscale", "seed"};
 constexpr std::int64_t kMaxBatch = 1 << 24;
@@ -135,12 +136,41 @@ Tensor filled(Shape shape, double value) {
   return t;
 }
 
-void check_values(const Tensors& inputs, std::int64_t active) {
+// What a tensor of the pool holds for each sequence, as the axes idx and has write it.
+std::string per_sequence(const Tensors& tensors, std::string_view tensor, std::int64_t N, bool flags) {
+  const Tensor& t = get(tensors, tensor);
+  if (t.shape() != Shape{N}) fail(tensor, ": expected shape [", N, "], got ", to_string(t.shape()));
+  const bool fits = flags ? t.dtype() == DType::boolean : t.dtype() == DType::i32 || t.dtype() == DType::i64;
+  if (!fits) fail(tensor, ": expected dtype ", flags ? name(DType::boolean) : "i32 or i64", ", got ", name(t.dtype()));
+  std::string text;
+  for (std::int64_t n = 0; n < N; ++n)
+    text += (n ? "+" : "") + std::to_string(static_cast<std::int64_t>(flags ? t.load(n) != 0 : t.load(n)));
+  return text;
+}
+
+// slots, idx, has: of the tensors, whatever the metadata said.
+void pool_from(const Tensors& tensors, Problem& p) {
+  p.slots = p.slot_pad = 0;
+  p.idx = "iota", p.has = "on";
+  p.h0 = find(tensors, "initial_state") ? Regime{"normal", 1, true} : Regime{"none"};
+  if (!find(tensors, "state_indices")) {
+    if (find(tensors, "has_initial_state")) fail("has_initial_state: expected state_indices beside it, got none");
+    return;
+  }
+  const Shape& pool = get(tensors, "initial_state").shape();
+  if (pool.size() != 4 || pool[0] < 2)
+    fail("initial_state: expected a pool [P, HV, V, K] of at least 2 slots beside state_indices, got ", to_string(pool));
+  p.slots = pool[0];
+  p.idx = per_sequence(tensors, "state_indices", p.sequences(), false);
+  if (find(tensors, "has_initial_state")) p.has = per_sequence(tensors, "has_initial_state", p.sequences(), true);
+}
+
+void check_values(const Tensors& inputs, std::int64_t active, bool pool) {
   const auto finite = [](double x) { return std::isfinite(x); };
   for (const std::string_view t : {"q", "k", "v"}) expect_values(t, get(inputs, t), active, "finite values", finite);
   expect_values("g", get(inputs, "g"), active, "natural-log decays, at most 0", [](double x) { return x <= 0; });
   expect_values("beta", get(inputs, "beta"), active, "values in [0, 2]", [](double x) { return x >= 0 && x <= 2; });
-  if (const Tensor* h0 = find(inputs, "initial_state"))
+  if (const Tensor* h0 = find(inputs, "initial_state"); h0 && !pool)  // refuse_inputs looks at the slots that are read
     expect_values("initial_state", *h0, h0->dim(0), "finite values", finite);
 }
 
@@ -176,6 +206,7 @@ void sizes_from(const Reader& read, const Tensors& tensors, Problem& p) {
     p.layout = Layout::dense;
     p.lengths.assign(static_cast<std::size_t>(read.batch()), read.T / read.batch());
   }
+  pool_from(tensors, p);
 }
 
 Tensors inputs_from(const Reader& read, const Tensors& tensors, Problem& p) {
@@ -191,11 +222,19 @@ Tensors inputs_from(const Reader& read, const Tensors& tensors, Problem& p) {
   inputs["beta"] = read.has("beta") ? read.tokens("beta", {p.HV}) : filled({read.T, p.HV}, 1);
   p.gate_dtype = dtype_among("g", inputs["g"].dtype(), kFloats16);
   p.beta_dtype = dtype_among("beta", inputs["beta"].dtype(), kFloats16);
-  p.h0 = {"none"};
   if (read.has("initial_state")) {
-    p.h0 = {"normal", 1, true};
-    inputs["initial_state"] = read.exact("initial_state", {p.sequences(), p.HV, p.V, p.K});
+    inputs["initial_state"] = read.exact("initial_state", {p.slots ? p.slots : p.sequences(), p.HV, p.V, p.K});
     p.state = dtype_among("initial_state", inputs["initial_state"].dtype(), kStates);
+  }
+  if (p.slots) {
+    Tensor &indices = inputs["state_indices"] = Tensor(DType::i32, {p.sequences()}),
+           &has = inputs["has_initial_state"] = Tensor(DType::boolean, {p.sequences()});
+    const auto slots = p.state_indices();
+    const auto flags = p.has_initial_state();
+    for (std::size_t n = 0; n < slots.size(); ++n) {
+      indices.store(static_cast<std::int64_t>(n), static_cast<double>(slots[n]));
+      has.store(static_cast<std::int64_t>(n), flags[n] ? 1 : 0);
+    }
   }
   if (p.layout == Layout::packed) {
     Tensor cu(DType::i32, {p.sequences() + 1});
@@ -213,8 +252,9 @@ Tensors outputs_from(const Reader& read, const Tensors& tensors, Problem& p) {
   if (!read.has("o")) return outputs;
   outputs["o"] = read.tokens("o", {p.HV, p.V});
   if (outputs["o"].dtype() != p.io) fail("o: expected dtype ", name(p.io), " as q, got ", name(outputs["o"].dtype()));
+  if (!state && p.slots) fail("final_state: missing; beside state_indices expected the pool after the call");
   if (!state) return outputs;
-  outputs["final_state"] = read.exact("final_state", {p.sequences(), p.HV, p.V, p.K});
+  outputs["final_state"] = read.exact("final_state", {p.slots ? p.slots : p.sequences(), p.HV, p.V, p.K});
   const DType dtype = dtype_among("final_state", state->dtype(), kStates);
   if (read.has("initial_state") && dtype != p.state)
     fail("final_state: expected dtype ", name(p.state), " as initial_state, got ", name(dtype));
@@ -264,7 +304,7 @@ GivenCase case_from_tensors(const Safetensors& file, std::string_view op,
   given.inputs = inputs_from(read, file.tensors, p);
   given.outputs = outputs_from(read, file.tensors, p);
   check(p);
-  check_values(given.inputs, p.tokens());
+  check_values(given.inputs, p.tokens(), p.slots > 0);
   refuse_inputs(p, given.inputs);
   for (const auto& [axis, text] : settings) {
     Case other = given.test;

@@ -138,8 +138,9 @@ TEST(CaseFromTensors, says_what_is_wrong_expected_and_got) {
       {broken("Beta", Tensor(DType::f32, {5, 2})), "tensor 'Beta': not supported for op gdn, which takes q k v g beta"},
       {broken("A_log", Tensor(DType::f32, {2})), "tensor 'A_log': not supported for op gdn"},
       {broken("raw_gate", Tensor(DType::f32, {5, 2})), "tensor 'raw_gate': not supported for op gdn"},
-      {broken("has_initial_state", Tensor(DType::i32, {3})), "tensor 'has_initial_state': not supported for op gdn"},
-      {broken("state_indices", Tensor(DType::i32, {3})), "tensor 'state_indices': not supported for op gdn"},
+      {broken("has_initial_state", Tensor(DType::boolean, {3})),
+       "has_initial_state: expected state_indices beside it, got none"},
+      {broken("state_indices", Tensor(DType::f32, {3})), "state_indices: expected dtype i32 or i64, got f32"},
   };
   for (const auto& one : kCases) EXPECT_EQ(one.error.substr(0, one.expected.size()), one.expected);
   EXPECT_EQ(poisoned("g", -INFINITY), "");

@@ -12,14 +12,21 @@ std::vector<TensorSpec> inputs(const Problem& p) {
                                 {"v", p.io, {T, p.HV, p.V}, 0},
                                 {"g", p.gate_dtype, {T, p.HV}, 0},
                                 {"beta", p.beta_dtype, {T, p.HV}, 0}};
-  if (p.h0.kind != "none") specs.push_back({"initial_state", p.state, {N, p.HV, p.V, p.K}});
+  if (p.h0.kind != "none") specs.push_back({"initial_state", p.state, {p.slots ? p.slots : N, p.HV, p.V, p.K}});
+  if (p.slots) {
+    specs.push_back({"state_indices", DType::i32, {N}});
+    specs.push_back({"has_initial_state", DType::boolean, {N}});
+  }
   if (p.layout == Layout::packed) specs.push_back({"cu_seqlens", DType::i32, {N + 1}});
   return specs;
 }
 
 std::vector<TensorSpec> outputs(const Problem& p) {
   std::vector<TensorSpec> specs{{"o", p.io, {p.rows(), p.HV, p.V}, 0}};
-  if (p.final_state == Switch::on) specs.push_back({"final_state", p.state, {p.sequences(), p.HV, p.V, p.K}});
+  if (p.slots)
+    specs.push_back({"final_state", p.state, {p.slots, p.HV, p.V, p.K}, -1, "initial_state"});
+  else if (p.final_state == Switch::on)
+    specs.push_back({"final_state", p.state, {p.sequences(), p.HV, p.V, p.K}});
   return specs;
 }
 
@@ -29,7 +36,18 @@ double flops(const Problem& p) {
   return static_cast<double>(p.tokens() * p.HV) * (6 * K * V + 4 * C * (K + V));
 }
 
-double bytes(const Problem& p) { return touched_bytes(p, inputs(p)) + touched_bytes(p, outputs(p)); }
+// Of a pool only the slots of the sequences, read where has_initial_state says so.
+double bytes(const Problem& p) {
+  const double all = touched_bytes(p, inputs(p)) + touched_bytes(p, outputs(p));
+  if (!p.slots) return all;
+  const double state = static_cast<double>(p.HV * p.V * p.K) * static_cast<double>(size_of(p.state));
+  double touched = 0;
+  const auto slots = p.state_indices();
+  const auto has = p.has_initial_state();
+  for (std::size_t n = 0; n < slots.size(); ++n)
+    if (slots[n] > 0) touched += has[n] ? 2 : 1;
+  return all + state * (touched - 2 * static_cast<double>(p.slots));
+}
 
 }  // namespace
 

@@ -87,7 +87,7 @@ struct Place {
 
 // One document, its segments in the order of the walk (step 1: forward in token order, -1: reverse). A segment that follows
 // its forerunner in the span goes one step on from it; any other folds every forerunner, which are then published.
-void route(std::vector<RankPlan>& ranks, const std::vector<Place>& walk, Flow RankPlan::* flow, std::int64_t step) {
+void route(std::vector<RankPlan>& ranks, const std::vector<Place>& walk, Flow RankPlan::*flow, std::int64_t step) {
   std::size_t publish = 0;  // the first of these are needed elsewhere
   for (std::size_t i = 1; i < walk.size(); ++i)
     if (walk[i].rank != walk[i - 1].rank || walk[i].segment != walk[i - 1].segment + step) publish = i;

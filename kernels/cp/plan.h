@@ -25,10 +25,10 @@ using FragmentTable = std::vector<std::vector<Fragment>>;  // by rank, in the or
 
 struct Segment {
   std::int64_t document = 0;
-  std::int64_t first = 0, end = 0;  // global tokens
-  std::int64_t canonical = 0;       // number of the canonical segment in its document
-  std::int64_t row = 0;             // of its first token in the span
-  std::int64_t fragment = 0;        // of its rank
+  std::int64_t first = 0, end = 0;    // global tokens
+  std::int64_t canonical = 0;         // number of the canonical segment in its document
+  std::int64_t row = 0;               // of its first token in the span
+  std::int64_t fragment = 0;          // of its rank
   bool starts = false, ends = false;  // its document: entry from the initial state, exit is the final state
 };
 
@@ -47,8 +47,8 @@ struct Source {
   std::vector<Slot> slots{};
 };
 
-// One direction of the exchange. forward: entry states, from maps of earlier segments. reverse: exit cotangents, from maps of
-// later segments, for the backward pass.
+// One direction of the exchange. forward: entry states, from maps of earlier segments. reverse: exit cotangents, from maps
+// of later segments, for the backward pass.
 struct Flow {
   std::vector<std::int64_t> published;  // by slot: the segment
   std::vector<Source> sources;          // by segment

@@ -9,7 +9,7 @@
 namespace deltagauge::kernels::cp {
 namespace {
 
-std::int64_t count_of(const auto& list) { return static_cast<std::int64_t>(list.count_of()); }
+std::int64_t count_of(const auto& list) { return static_cast<std::int64_t>(list.size()); }
 
 Tensor filled(Shape shape, std::int64_t value) {
   Tensor t(DType::i32, std::move(shape));
@@ -24,7 +24,8 @@ void put(Tensor& t, std::int64_t at, std::int64_t value) {
 FlowRouting flow_routing(const RankPlan& rank, const Flow& flow, const Caps& caps, std::int64_t world) {
   FlowRouting to{filled({caps.slots}, caps.segments), filled({caps.segments}, caps.fragments),
                  filled({caps.fragments, world * caps.slots}, world * caps.slots)};
-  for (std::int64_t i = 0; i < count_of(flow.published); ++i) put(to.published, i, flow.published[static_cast<std::size_t>(i)]);
+  for (std::int64_t i = 0; i < count_of(flow.published); ++i)
+    put(to.published, i, flow.published[static_cast<std::size_t>(i)]);
   for (std::int64_t s = 0; s < count_of(flow.sources); ++s) {
     const Source& source = flow.sources[static_cast<std::size_t>(s)];
     if (source.kind == Source::Kind::neighbour) put(to.source, s, caps.fragments + 1);
@@ -44,7 +45,8 @@ void route_history(const Plan& plan, std::int64_t own, const Caps& caps, Routing
   const std::int64_t W = caps.history;
   std::int64_t row = 0;
   for (std::int64_t f = 0; f < count_of(rank.fragments); ++f) {
-    const std::int64_t tokens = rank.fragments[static_cast<std::size_t>(f)].end - rank.fragments[static_cast<std::size_t>(f)].first;
+    const std::int64_t tokens =
+        rank.fragments[static_cast<std::size_t>(f)].end - rank.fragments[static_cast<std::size_t>(f)].first;
     row += tokens;
     for (std::int64_t j = std::max<std::int64_t>(0, W - tokens); j < W; ++j) put(to.tails, f * W + j, row - W + j);
   }

@@ -34,8 +34,8 @@ struct Routing {
   // The short convolution. Each fragment publishes its last rows; a segment that does not follow its forerunner in the span
   // finds the history before it there.
   Tensor tails;    // [fragments, history] span row, or `rows`: nothing, a row of zeros
-  Tensor history;  // [segments, history] (rank * fragments + fragment) * history + place; world * fragments * history: zeros.
-                   // Padding and segments that follow on in the span: zeros, for the convolution runs through
+  Tensor history;  // [segments, history] (rank * fragments + fragment) * history + place; world * fragments * history:
+                   // zeros. Padding and segments that follow on in the span: zeros, for the convolution runs through
 };
 
 // Throws Error when the plan passes a cap.

@@ -1,4 +1,4 @@
-// Ranks as processes of an MPI run. Built where CMake finds MPI (library deltagauge::cp_mpi).
+// Ranks as processes of an MPI run. Library deltagauge::cp_mpi, built where CMake finds MPI.
 #pragma once
 #include <memory>
 

@@ -1,4 +1,4 @@
-// Ranks with a GPU each, through NCCL on device memory. Built where CMake finds nccl.h and CUDA (library deltagauge::cp_nccl).
+// Ranks with a GPU each, through NCCL on device memory. Library deltagauge::cp_nccl, built with CUDA where nccl.h is found.
 #pragma once
 #include <memory>
 

@@ -82,7 +82,9 @@ std::string text(const Comparison& comparison, int width) {
                 width);
   }
   for (const std::string& warning : comparison.warnings) out += line("warning: " + warning, width);
-  if (most > 0)
+  if (std::isinf(most))
+    out += line("too few runs for some rows to find any slowdown in them", width);
+  else if (most > 0)
     out += line(fmt::format("a slowdown of {:.1f}% to {:.1f}%, by row, is found 19 times in 20", 100 * least, 100 * most),
                 width);
   out += line("", width);

@@ -2,12 +2,24 @@
 // the same for a CPU backend as for a kernel. Inputs are taken from the arena's image, outputs written back into it.
 #pragma once
 #include <functional>
+#include <string>
 #include <string_view>
 
 #include "core/arena.h"
 #include "core/backend.h"
 
 namespace deltagauge::validate {
+
+// Lays the tensors of a call out: its inputs, then its outputs. An input that an output advances in place has no memory of
+// its own.
+void add_tensors(Arena& arena, const Problem& problem, const Tensors& inputs);
+void replace_inputs(Arena& arena, const Problem& problem, const Tensors& inputs);  // others of the same shapes
+// The name of a tensor's memory in such an arena.
+std::string memory_of(const Problem& problem, std::string_view tensor);
+Tensors inputs_in(const Arena& arena, const Problem& problem);   // as they stand now, contiguous
+Tensors outputs_in(const Arena& arena, const Problem& problem);  // the same
+// Writes the judged rows of an output into its memory.
+void put_rows(Arena& arena, const Problem& problem, std::string_view output, const Tensor& result);
 
 class ArenaPlan : public Plan {
  public:
@@ -25,7 +37,6 @@ class ArenaPlan : public Plan {
   const Problem problem_;
 
  private:
-  std::vector<std::string> input_names_, output_names_;
   Compute compute_;
   Tensors taps_;
 };

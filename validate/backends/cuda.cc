@@ -8,6 +8,7 @@
 #include "kernels/gate/gate.h"
 #include "kernels/gdn/gdn.h"
 #include "kernels/l2norm/l2norm.h"
+#include "validate/backends/arena_plan.h"
 #include "validate/run.h"
 #if DELTAGAUGE_HAVE_CUDA
 #include "kernels/runtime/buffer.h"
@@ -25,20 +26,31 @@ using Pointers = std::function<void*(std::string_view name)>;
 
 constexpr std::int64_t kTapChunk = 64;  // rows of a chunk in the kernels' taps
 
+// The state pool, in whichever members Args has for it.
+template <class Args>
+void pool_sizes(Args& a, const Problem& p) {
+  if constexpr (requires { a.slots, a.slot_stride; }) {
+    a.slots = p.slots;
+    a.slot_stride = p.slots ? p.HV * p.V * p.K + p.slot_pad : 0;
+  }
+}
+
 gdn::Args gdn_args(const Problem& p) {
-  return {.T = p.rows(),
-          .N = p.sequences(),
-          .HK = p.HK,
-          .HV = p.HV,
-          .K = p.K,
-          .V = p.V,
-          .io = p.io,
-          .state = p.state,
-          .gate_dtype = p.gate_dtype,
-          .beta_dtype = p.beta_dtype,
-          .scale = static_cast<float>(p.q_scale()),
-          .l2norm = p.l2norm == Switch::on,
-          .fast_math = p.math == MathMode::fast};
+  gdn::Args a{.T = p.rows(),
+              .N = p.sequences(),
+              .HK = p.HK,
+              .HV = p.HV,
+              .K = p.K,
+              .V = p.V,
+              .io = p.io,
+              .state = p.state,
+              .gate_dtype = p.gate_dtype,
+              .beta_dtype = p.beta_dtype,
+              .scale = static_cast<float>(p.q_scale()),
+              .l2norm = p.l2norm == Switch::on,
+              .fast_math = p.math == MathMode::fast};
+  pool_sizes(a, p);
+  return a;
 }
 
 l2norm::Args l2norm_args(const Problem& p) { return {.T = p.rows(), .N = p.sequences(), .H = p.HK, .K = p.K, .io = p.io}; }
@@ -77,6 +89,14 @@ struct Kernel {
 
 std::size_t gdn_workspace(std::string_view variant, const Problem& p) { return gdn::workspace_bytes(variant, gdn_args(p)); }
 
+template <class Args>
+void bind_pool(Args& a, const Pointers& at) {
+  if constexpr (requires { a.state_indices, a.has_initial_state; }) {
+    a.state_indices = static_cast<const std::int32_t*>(at("state_indices"));
+    a.has_initial_state = static_cast<const std::uint8_t*>(at("has_initial_state"));
+  }
+}
+
 void launch_gdn(std::string_view variant, const Problem& p, const Pointers& at, void* stream) {
   gdn::Args a = gdn_args(p);
   a.q = at("q");
@@ -88,6 +108,7 @@ void launch_gdn(std::string_view variant, const Problem& p, const Pointers& at, 
   a.cu_seqlens = static_cast<const std::int32_t*>(at("cu_seqlens"));
   a.o = at("o");
   a.final_state = at("final_state");
+  bind_pool(a, at);
   a.workspace = at("workspace");
   a.tap_Ainv = static_cast<float*>(at("Ainv"));
   a.tap_S = static_cast<float*>(at("S"));
@@ -126,18 +147,15 @@ class CudaPlan : public DevicePlan {
   CudaPlan(const Kernel& kernel, const Problem& problem, const Tensors& inputs, const PlanOptions& options)
       : kernel_(kernel), problem_(problem), arena_(options.fill) {
     const OpInfo& op = op_info(problem.op);
-    for (const TensorSpec& spec : op.inputs(problem)) {
-      arena_.add_input(spec.name, get(inputs, spec.name));
-      names_.push_back(spec.name);
-    }
-    std::vector<TensorSpec> outputs = op.outputs(problem);
+    add_tensors(arena_, problem, inputs);
+    for (const auto& specs : {op.inputs(problem), op.outputs(problem)})
+      for (const TensorSpec& spec : specs) names_.push_back(spec.name);
     if (options.taps)
-      for (const TensorSpec& tap : kernel.taps(problem)) outputs.push_back(tap);
-    for (const TensorSpec& spec : outputs) {
-      arena_.add_output(spec.name, spec.dtype, spec.shape);
-      names_.push_back(spec.name);
-      output_names_.push_back(spec.name);
-    }
+      for (const TensorSpec& tap : kernel.taps(problem)) {
+        arena_.add_output(tap.name, tap.dtype, tap.shape);
+        names_.push_back(tap.name);
+        tap_names_.push_back(tap.name);
+      }
     if (const std::size_t bytes = kernel.workspace(problem)) {
       arena_.add_workspace("workspace", bytes);
       names_.push_back("workspace");
@@ -150,11 +168,19 @@ class CudaPlan : public DevicePlan {
 
   void run() override {
     arena_.reset();
-    auto& image = arena_.image();
-    device_->upload(image.data(), image.size(), stream_);
+    device_->upload(arena_.image().data(), arena_.image().size(), stream_);
     enqueue(stream_.get());
-    device_->download(image.data(), image.size(), stream_);
+    collect();
   }
+
+  void load(const Tensors& inputs) override {
+    replace_inputs(arena_, problem_, inputs);
+    arena_.reset();
+    device_->upload(arena_.image().data(), arena_.image().size(), stream_);
+    stream_.sync();
+  }
+
+  void collect() override { device_->download(arena_.image().data(), arena_.image().size(), stream_); }
 
   void enqueue(void* stream) override {
     kernel_.launch(
@@ -162,8 +188,8 @@ class CudaPlan : public DevicePlan {
   }
 
   Tensors outputs() const override {
-    Tensors outputs;
-    for (const std::string& name : output_names_) outputs[name] = arena_.take(name);
+    Tensors outputs = outputs_in(arena_, problem_);
+    for (const std::string& name : tap_names_) outputs[name] = arena_.take(name);
     return outputs;
   }
   std::vector<std::string> audit() const override { return arena_.audit(); }
@@ -172,14 +198,14 @@ class CudaPlan : public DevicePlan {
  private:
   void* address(std::string_view name) const {
     for (const std::string& known : names_)
-      if (known == name) return device_->at(arena_.offset(name));
+      if (known == name) return device_->at(arena_.offset(memory_of(problem_, name)));
     return nullptr;
   }
 
   const Kernel kernel_;
   const Problem problem_;
   Arena arena_;
-  std::vector<std::string> names_, output_names_;
+  std::vector<std::string> names_, tap_names_;
   runtime::Stream stream_;
   std::optional<runtime::Buffer> device_;
 };
@@ -213,6 +239,7 @@ class CudaBackend : public Backend {
   std::optional<std::string> unsupported(const Problem& problem) const override {
     if (problem.op != kernel_.op) return "op: expected " + std::string(kernel_.op) + ", got " + problem.op;
     if (problem.direction != Direction::fwd) return "direction: expected fwd, got bwd";
+    if (problem.slots) return "state pool: expected none, got slots=" + std::to_string(problem.slots);
     if (auto reason = kernel_.unsupported(problem)) return reason;
     return no_device(kernel_);
   }

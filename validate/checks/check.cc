@@ -9,6 +9,7 @@
 #include "validate/checks/determinism.h"
 #include "validate/checks/fast.h"
 #include "validate/checks/guard.h"
+#include "validate/checks/ladder.h"
 #include "validate/checks/lattice.h"
 #include "validate/checks/packing.h"
 #include "validate/checks/stages.h"
@@ -24,7 +25,12 @@ std::span<const Check* const> all_checks() {
   static const Packing packing;
   static const Causal causal;
   static const Fast fast;
-  static const Check* const all[] = {&accuracy, &stages, &lattice, &guard, &determinism, &packing, &causal, &fast};
+  static const std::vector<Ladder> ladder(rungs().begin(), rungs().end());
+  static const std::vector<const Check*> all = [] {
+    std::vector<const Check*> list{&accuracy, &stages, &lattice, &guard, &determinism, &packing, &causal, &fast};
+    for (const Ladder& rung : ladder) list.push_back(&rung);
+    return list;
+  }();
   return all;
 }
 
@@ -37,13 +43,25 @@ std::span<const CheckInfo> checks() {
   return infos;
 }
 
-const Check& find_check(std::string_view name) {
+bool names_check(std::string_view wanted, std::string_view check) {
+  return check == wanted || (check.starts_with(wanted) && check.substr(wanted.size()).starts_with('.'));
+}
+
+std::vector<const Check*> find_checks(std::string_view wanted) {
+  std::vector<const Check*> found;
   std::string known;
   for (const Check* check : all_checks()) {
-    if (check->info().name == name) return *check;
+    if (names_check(wanted, check->info().name)) found.push_back(check);
     known += " " + std::string(check->info().name);
   }
-  fail("check: expected one of", known, ", got '", name, "'");
+  if (found.empty()) fail("check: expected one of", known, ", got '", wanted, "'");
+  return found;
+}
+
+const Check& find_check(std::string_view name) {
+  const auto found = find_checks(name);
+  if (found.size() > 1) fail("check: expected one, got '", name, "', which means ", found.size());
+  return *found[0];
 }
 
 Tensors outputs_of(const Backend& backend, const Problem& problem, const Tensors& inputs, const PlanOptions& options) {

@@ -4,6 +4,7 @@
 #include <memory>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "core/backend.h"
 #include "validate/context.h"
@@ -22,6 +23,9 @@ class Check {
 
 std::span<const Check* const> all_checks();      // in the order of checks()
 const Check& find_check(std::string_view name);  // throws Error naming the known ones
+// Whether a name that a user gives means this check: its own, or that of its group ("ladder" for "ladder.repeat").
+bool names_check(std::string_view wanted, std::string_view check);
+std::vector<const Check*> find_checks(std::string_view wanted);  // all that it means; throws Error as find_check does
 
 // Plans, runs once and returns what came out.
 Tensors outputs_of(const Backend& backend, const Problem& problem, const Tensors& inputs, const PlanOptions& options = {});

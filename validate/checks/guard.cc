@@ -19,11 +19,11 @@ std::vector<bool> active(const Rows& rows) {
 }
 
 void judge_written(const Problem& problem, const std::string& name, const Shape& shape, const std::vector<bool>& nan,
-                   const std::vector<bool>& huge, Verdict& verdict) {
+                   const std::vector<bool>& huge, bool in_place, Verdict& verdict) {
   const auto judged = active(rows_of(problem, name, shape));
   std::int64_t unwritten = 0, suffix = 0, first_unwritten = -1, first_suffix = -1;
   for (std::size_t j = 0; j < judged.size(); ++j) {
-    if (judged[j] && nan[j] && huge[j] && unwritten++ == 0) first_unwritten = static_cast<std::int64_t>(j);
+    if (!in_place && judged[j] && nan[j] && huge[j] && unwritten++ == 0) first_unwritten = static_cast<std::int64_t>(j);
     if (!judged[j] && !(nan[j] && huge[j]) && suffix++ == 0) first_suffix = static_cast<std::int64_t>(j);
   }
   std::ostringstream text;
@@ -31,7 +31,8 @@ void judge_written(const Problem& problem, const std::string& name, const Shape&
     text << name << ": " << unwritten << " elements were not written, the first at "
          << place(problem, name, shape, first_unwritten);
   if (suffix)
-    text << (unwritten ? "; " : "") << name << ": " << suffix << " elements past the active end were written, the first at "
+    text << (unwritten ? "; " : "") << name << ": " << suffix << " elements "
+         << (in_place ? "of slots that no sequence owns" : "past the active end") << " were written, the first at "
          << place(problem, name, shape, first_suffix);
   if (unwritten || suffix) verdict.add_failure(text.str());
 }
@@ -56,7 +57,7 @@ Verdict Guard::run(Context& context, const Backend& backend) const {
     const auto elements = static_cast<std::size_t>(tensor.numel());
     if (mask_nan.size() != elements || mask_huge.size() != elements)
       return skip("backend lays no guards around its tensors");
-    judge_written(problem, spec.name, tensor.shape(), mask_nan, mask_huge, verdict);
+    judge_written(problem, spec.name, tensor.shape(), mask_nan, mask_huge, !spec.in_place_of.empty(), verdict);
   }
   expect_same_bits(problem, with_huge, with_nan, "under 1e30 guards against NaN guards", verdict);
   return verdict;
