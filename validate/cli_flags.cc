@@ -157,7 +157,9 @@ void add_cp(CLI::App& top, CpArgs& a, int& status) {
       .check(CLI::PositiveNumber)
       ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  run.repeated("--table", a.tables, one_of(cp_tables()), "this kind of fragment table in place of all");
+  std::string kinds;
+  for (const std::string& kind : cp_tables()) kinds += (kinds.empty() ? "" : ", ") + kind;
+  run.repeated("--table", a.tables, "TABLE", "this kind of fragment table in place of all: " + kinds);
   run.value("--segment", a.segment, "N", "tokens of a canonical segment, a multiple of 64").check(CLI::PositiveNumber);
   app.callback([&] { status = cp(a); });
   app.footer(

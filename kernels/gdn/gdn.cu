@@ -77,9 +77,6 @@ int current_sm() {
 const Variant& supported_variant(std::string_view name, const Args& args) {
   const Variant& variant = find_variant(name == "auto" ? pick(args) : name);
   if (const auto reason = unsupported(variant.name, args)) fail(kOp, ": variant ", variant.name, ": ", *reason);
-  if (variant.sm != 0)
-    if (const auto reason = unsupported_device(variant.name, current_sm()))
-      fail(kOp, ": variant ", variant.name, ": ", *reason);
   return variant;
 }
 
@@ -95,7 +92,10 @@ void fwd(std::string_view variant, const Args& args, void* stream) {
   check_pointers(args, v);
   const Launcher& launcher = find_launcher(v);
   if (launcher.workspace(args) > 0) runtime::require_pointer(kOp, "workspace", args.workspace, kWorkspaceAlign);
-  if (args.N > 0) launcher.launch(args, static_cast<cudaStream_t>(stream));
+  if (args.N == 0) return;
+  if (v.sm != 0)
+    if (const auto reason = unsupported_device(v.name, current_sm())) fail(kOp, ": variant ", v.name, ": ", *reason);
+  launcher.launch(args, static_cast<cudaStream_t>(stream));
 }
 
 }  // namespace deltagauge::kernels::gdn
