@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "core/inputs.h"
 #include "core/op.h"
+#include "validate/mark.h"
 #include "validate/run.h"
 
 namespace deltagauge::bench {
@@ -104,7 +105,7 @@ class Bench {
             const std::map<std::string, std::string>& digests) {
     const Problem& problem = job.test->test.problem;
     const OpInfo& op = op_info(problem.op);
-    const Marked marked(to_id(job.test->test) + " " + std::string(job.backend->name()) + " " + timer);
+    const validate::Mark mark((to_id(job.test->test) + " " + std::string(job.backend->name()) + " " + timer).c_str());
     try {
       const auto make_plan = [&] { return job.backend->plan(problem, subject.inputs(), {}); };
       const auto clock = make_timer(timer, plan, make_plan, op.bytes(problem));

@@ -12,7 +12,6 @@
 #include "kernels/runtime/event.h"
 #include "kernels/runtime/graph.h"
 #include "kernels/runtime/nvml.h"
-#include "kernels/runtime/nvtx.h"
 #include "kernels/runtime/stream.h"
 #endif
 
@@ -161,14 +160,6 @@ std::unique_ptr<Timer> make_timer(std::string_view timer, Plan& plan, const Make
     fail("timer: expected graph-hot, graph-cold, eager-hot or cpu, got '", timer, "'");
   return make_device_timer(timer, plan, make_plan, bytes);
 }
-
-#if DELTAGAUGE_HAVE_CUDA
-Marked::Marked(const std::string& name) : range_(new kernels::runtime::NvtxRange(name.c_str())) {}
-Marked::~Marked() { delete static_cast<kernels::runtime::NvtxRange*>(range_); }
-#else
-Marked::Marked(const std::string&) {}
-Marked::~Marked() = default;
-#endif
 
 std::optional<reports::Roofline> measure_roofline() {
 #if DELTAGAUGE_HAVE_CUDA

@@ -35,18 +35,6 @@ using MakePlan = std::function<std::unique_ptr<Plan>()>;
 // a build without CUDA or for a plan that is not a DevicePlan.
 std::unique_ptr<Timer> make_timer(std::string_view timer, Plan& plan, const MakePlan& make_plan, double bytes);
 
-// Marks what a row does on the timeline of NVIDIA's profilers, until it goes out of scope; nothing without CUDA.
-class Marked {
- public:
-  explicit Marked(const std::string& name);
-  ~Marked();
-  Marked(const Marked&) = delete;
-  Marked& operator=(const Marked&) = delete;
-
- private:
-  void* range_ = nullptr;
-};
-
 // Measured ceilings of the device, and its clocks, power and so on now; absent without one.
 std::optional<reports::Roofline> measure_roofline();
 reports::Conditions conditions();

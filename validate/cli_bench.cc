@@ -39,6 +39,7 @@ int graver(int a, int b) { return a && b ? std::min(a, b) : std::max(a, b); }
 // This build against another, turn by turn: a row that is slower, or that fails its gate in this build alone, is a
 // regression.
 int bench_against(const BenchArgs& args) {
+  if (args.configs.empty() && args.cases.empty()) fail("bench: expected CONFIG... or --case ID");
   if (!args.baselines.empty()) fail("--against: expected no --baseline beside it");
   require_writable_outputs(args);
   const Against runs = run_against(args);
@@ -57,44 +58,31 @@ int bench_against(const BenchArgs& args) {
 }  // namespace
 
 int bench(const BenchArgs& args) {
-  if (args.configs.empty() && args.cases.empty()) fail("bench: expected CONFIG... or --case ID");
   const Registry registry = all_backends();
   require_known_backends(registry.match("*"), args.backend);
-  std::vector<reports::ConfigFile> files;
-  const std::vector<Sweep> sweeps = sweeps_of(args, files);
   bench::BenchOptions options = options_of(args);
-
-  std::size_t total = 0;
-  for (const Sweep& sweep : sweeps) {
-    const auto lines = bench::list_bench(sweep, registry, options);
-    total += lines.size();
-    if (args.list)
-      for (const std::string& line : lines) std::cout << line << "\n";
-  }
-  if (args.list) return total ? 0 : 3;
-  if (!args.against.empty()) return bench_against(args);
-
-  require_writable_outputs(args);
+  if (!args.against.empty() && !args.list) return bench_against(args);
   std::vector<reports::Report> baselines;
   for (const std::string& path : args.baselines) baselines.push_back(reports::load_report(path));
-  reports::Report report = new_report(args, std::move(files));
-  Progress progress(total);
-  if (!args.quiet)
-    options.progress = [&](const reports::Result& row) {
-      if (row.check != kDefaultCheck) progress.step(row);
-    };
-  for (const Sweep& sweep : sweeps) bench::run_bench(sweep, registry, options, report);
-  progress.clear();
-  write_outputs(args, report);
-  if (report.results.empty()) std::cerr << "deltagauge: no case, backend and timer match\n";
-  if (baselines.empty()) return report.exit_status();
 
-  reports::compare::CompareOptions compare;
-  compare.across_devices = args.across_devices;
-  compare.bits = args.bits;
-  const auto comparison = reports::compare::compare(baselines, std::span(&report, 1), compare);
-  (args.outputs.json == "-" ? std::cerr : std::cout) << "\n" << reports::compare::text(comparison, stdout_style().width);
-  return graver(report.exit_status(), comparison.exit_status());
+  return drive(args, {.name = "bench",
+                      .list = [&](const Sweep& sweep) { return bench::list_bench(sweep, registry, options); },
+                      .run =
+                          [&](const Sweep& sweep, const Driver::Progress& progress, reports::Report& report) {
+                            options.progress = [&](const reports::Result& row) {  // the list has no line for a gate
+                              if (progress && row.check != kDefaultCheck) progress(row);
+                            };
+                            bench::run_bench(sweep, registry, options, report);
+                          },
+                      .finish =
+                          [&](const reports::Report& report, std::ostream& out) {
+                            if (baselines.empty()) return report.exit_status();
+                            const auto comparison =
+                                reports::compare::compare(baselines, std::span(&report, 1),
+                                                          {.across_devices = args.across_devices, .bits = args.bits});
+                            out << "\n" << reports::compare::text(comparison, stdout_style().width);
+                            return graver(report.exit_status(), comparison.exit_status());
+                          }});
 }
 
 }  // namespace deltagauge::validate::cli

@@ -113,6 +113,17 @@ TEST_F(Bench, runs_another_binary_in_turn_and_refuses_one_that_is_none) {
   EXPECT_TRUE(says("stderr", "cannot run"));
 }
 
+TEST_F(Bench, lists_without_outputs_only) {
+  for (const char* driver : {"bench", "range", "replay", "cp"}) {
+    const std::string args = std::string(driver) + " --case gdn/fwd/len=5,HK=1,HV=2,K=8,V=4/bf16/seed=3 --list";
+    EXPECT_EQ(run(args), 0) << driver;
+    EXPECT_EQ(run(args + " --html " + file("page.html")), 2) << driver;
+    EXPECT_TRUE(says("stderr", "expected no --html beside it")) << driver;
+    EXPECT_EQ(run(driver), 2) << driver;
+  }
+  EXPECT_FALSE(fs::exists(file("page.html")));
+}
+
 TEST_F(Bench, history_wants_a_report_of_a_device) {
   const std::string cpu = report("cpu.json", [](Report&) {});
   EXPECT_EQ(run("report history " + file("h.jsonl") + " --add " + cpu), 2);

@@ -19,7 +19,6 @@ std::vector<std::string> cp_tables() {
 }
 
 int cp(const CpArgs& args) {
-  if (args.configs.empty() && args.cases.empty()) fail("cp: expected CONFIG... or --case ID");
   if (args.segment < kernels::cp::kChunk || args.segment % kernels::cp::kChunk)
     fail("--segment: expected a multiple of ", kernels::cp::kChunk, " tokens, got ", args.segment);
   for (const std::int64_t degree : args.degrees)
@@ -33,30 +32,19 @@ int cp(const CpArgs& args) {
   options.tables = args.tables;
   options.segment = args.segment;
 
-  std::vector<reports::ConfigFile> files;
-  const std::vector<Sweep> sweeps = sweeps_of(args, files);
-  std::size_t total = 0;
-  for (const Sweep& sweep : sweeps) {
-    const auto lines = validate::cp::list_cp(sweep, ops, options);
-    total += lines.size();
-    if (args.list)
-      for (const std::string& line : lines) std::cout << line << "\n";
-  }
-  if (total == 0) {
-    std::string known;
-    for (const auto& op : ops) known += " " + std::string(op->name());
-    std::cerr << "deltagauge: no case and backend match; the backends are" << known << "\n";
-  }
-  if (args.list) return total ? 0 : 3;
-
-  require_writable_outputs(args);
-  reports::Report report = new_report(args, std::move(files));
-  Progress progress(total);
-  if (!args.quiet) options.progress = [&](const reports::Result& row) { progress.step(row); };
-  for (const Sweep& sweep : sweeps) validate::cp::run_cp(sweep, ops, options, report);
-  progress.clear();
-  write_outputs(args, report);
-  return report.exit_status();
+  return drive(args, {.name = "cp",
+                      .list = [&](const Sweep& sweep) { return validate::cp::list_cp(sweep, ops, options); },
+                      .run =
+                          [&](const Sweep& sweep, const Driver::Progress& progress, reports::Report& report) {
+                            options.progress = progress;
+                            validate::cp::run_cp(sweep, ops, options, report);
+                          },
+                      .finish =
+                          [&](const reports::Report& report, std::ostream&) {
+                            if (report.results.empty())
+                              for (const auto& op : ops) std::cerr << "deltagauge: a backend here is " << op->name() << "\n";
+                            return report.exit_status();
+                          }});
 }
 
 }  // namespace deltagauge::validate::cli

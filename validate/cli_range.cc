@@ -56,35 +56,24 @@ std::vector<std::string> range_quantities() {
 }
 
 int range(const RangeArgs& args) {
-  if (args.configs.empty() && args.cases.empty()) fail("range: expected CONFIG... or --case ID");
   if (args.no_frontiers && !args.quantities.empty()) fail("--no-frontiers: expected no --quantity beside it");
   Registry registry = all_backends();
   add_peer_backends(registry);
   require_known_backends(registry.match("*"), args.backend);
-  std::vector<reports::ConfigFile> files;
-  const std::vector<Sweep> sweeps = sweeps_of(args, files);
   RangeOptions options = options_of(args);
-
-  std::size_t total = 0;
-  for (const Sweep& sweep : sweeps) {
-    const auto lines = list_range(sweep, registry, options);
-    total += lines.size();
-    if (args.list)
-      for (const std::string& line : lines) std::cout << line << "\n";
-  }
-  if (args.list) return total ? 0 : 3;
-
-  require_writable_outputs(args);
-  reports::Report report = new_report(args, std::move(files));
-  Progress progress(total);
-  if (!args.quiet) options.progress = [&](const reports::Result& row) { progress.step(row); };
-  for (const Sweep& sweep : sweeps) run_range(sweep, registry, options, report);
-  progress.clear();
-  write_outputs(args, report);
-  const std::string table = frontier_table(report);
-  if (!table.empty() && !args.quiet) (args.outputs.json == "-" ? std::cerr : std::cout) << "\n" << table;
-  if (report.results.empty()) std::cerr << "deltagauge: no case and backend match\n";
-  return report.exit_status();
+  return drive(args, {.name = "range",
+                      .list = [&](const Sweep& sweep) { return list_range(sweep, registry, options); },
+                      .run =
+                          [&](const Sweep& sweep, const Driver::Progress& progress, reports::Report& report) {
+                            options.progress = progress;
+                            run_range(sweep, registry, options, report);
+                          },
+                      .finish =
+                          [&](const reports::Report& report, std::ostream& out) {
+                            const std::string table = frontier_table(report);
+                            if (!table.empty() && !args.quiet) out << "\n" << table;
+                            return report.exit_status();
+                          }});
 }
 
 }  // namespace deltagauge::validate::cli

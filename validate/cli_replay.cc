@@ -39,33 +39,22 @@ std::string coverage_table(const reports::Report& report) {
 }  // namespace
 
 int replay(const ReplayArgs& args) {
-  if (args.configs.empty() && args.cases.empty()) fail("replay: expected CONFIG... or --case ID");
   const Registry registry = all_backends();
   require_known_backends(registry.match("*"), args.backend);
-  std::vector<reports::ConfigFile> files;
-  const std::vector<Sweep> sweeps = sweeps_of(args, files);
   ReplayOptions options = options_of(args);
-
-  std::size_t total = 0;
-  for (const Sweep& sweep : sweeps) {
-    const auto lines = list_replay(sweep, registry, options);
-    total += lines.size();
-    if (args.list)
-      for (const std::string& line : lines) std::cout << line << "\n";
-  }
-  if (args.list) return total ? 0 : 3;
-
-  require_writable_outputs(args);
-  reports::Report report = new_report(args, std::move(files));
-  Progress progress(total);
-  if (!args.quiet) options.progress = [&](const reports::Result& row) { progress.step(row); };
-  for (const Sweep& sweep : sweeps) run_replay(sweep, registry, options, report);
-  progress.clear();
-  write_outputs(args, report);
-  const std::string table = coverage_table(report);
-  if (!table.empty() && !args.quiet) (args.outputs.json == "-" ? std::cerr : std::cout) << "\n" << table;
-  if (report.results.empty()) std::cerr << "deltagauge: no case and backend match\n";
-  return report.exit_status();
+  return drive(args, {.name = "replay",
+                      .list = [&](const Sweep& sweep) { return list_replay(sweep, registry, options); },
+                      .run =
+                          [&](const Sweep& sweep, const Driver::Progress& progress, reports::Report& report) {
+                            options.progress = progress;
+                            run_replay(sweep, registry, options, report);
+                          },
+                      .finish =
+                          [&](const reports::Report& report, std::ostream& out) {
+                            const std::string table = coverage_table(report);
+                            if (!table.empty() && !args.quiet) out << "\n" << table;
+                            return report.exit_status();
+                          }});
 }
 
 }  // namespace deltagauge::validate::cli

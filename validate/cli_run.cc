@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
+#include <iostream>
 
 #include "core/error.h"
 #include "reports/build_info.h"
@@ -11,6 +12,7 @@
 #include "reports/json.h"
 #include "reports/sha256.h"
 #include "validate/checks/check.h"
+#include "validate/cli_output.h"
 #include "validate/run.h"
 
 namespace deltagauge::validate::cli {
@@ -109,6 +111,33 @@ std::vector<std::string> json_files(const Outputs& outputs) {
   if (!outputs.json.empty() && outputs.json != "-") files.push_back(outputs.json);
   if (!outputs.folder.empty()) files.push_back((std::filesystem::path(outputs.folder) / "report.json").string());
   return files;
+}
+
+int drive(const RunArgs& args, const Driver& driver) {
+  if (args.configs.empty() && args.cases.empty()) fail(driver.name, ": expected CONFIG... or --case ID");
+  if (const std::string asked = outputs_asked(args.outputs); args.list && !asked.empty())
+    fail("--list: expected no ", asked, " beside it, nothing is run");
+  std::vector<reports::ConfigFile> files;
+  const std::vector<Sweep> sweeps = sweeps_of(args, files);
+  std::size_t total = 0;
+  for (const Sweep& sweep : sweeps) {
+    const auto lines = driver.list(sweep);
+    total += lines.size();
+    if (args.list)
+      for (const std::string& line : lines) std::cout << line << "\n";
+  }
+  if (args.list) return total ? 0 : 3;
+
+  require_writable_outputs(args);
+  reports::Report report = new_report(args, std::move(files));
+  Progress progress(total);
+  Driver::Progress step;
+  if (!args.quiet) step = [&](const reports::Result& row) { progress.step(row); };
+  for (const Sweep& sweep : sweeps) driver.run(sweep, step, report);
+  progress.clear();
+  write_outputs(args, report);
+  if (report.results.empty()) std::cerr << "deltagauge: no case and backend match\n";
+  return driver.finish(report, args.outputs.json == "-" ? std::cerr : std::cout);
 }
 
 }  // namespace deltagauge::validate::cli

@@ -1,6 +1,8 @@
 // What every subcommand that runs sweeps does around its loop: configs and ids to sweeps, a new report, and the report into
 // every form that was asked for.
 #pragma once
+#include <functional>
+#include <iosfwd>
 #include <map>
 #include <string>
 #include <vector>
@@ -42,6 +44,21 @@ std::vector<std::string> json_files(const Outputs& outputs);  // where the JSON 
 void require_writable_outputs(const RunArgs& args);
 // Every file asked for, then the table on stdout (or with --json - the JSON and nothing else).
 void write_outputs(const RunArgs& args, const reports::Report& report);
+
+// The output flags that were given, for messages: "--json, --html"; "" when none was.
+std::string outputs_asked(const Outputs& outputs);
+
+// What bench, range, replay and cp differ in.
+struct Driver {
+  std::string name;                                              // of the subcommand
+  std::function<std::vector<std::string>(const Sweep&)> list;    // what would run, a line each
+  using Progress = std::function<void(const reports::Result&)>;  // may be empty
+  std::function<void(const Sweep&, const Progress&, reports::Report&)> run;
+  // After the outputs: the exit status. out: stdout, or stderr where stdout is the report's.
+  std::function<int(const reports::Report&, std::ostream& out)> finish;
+};
+// Sweeps, then --list, or the rows, the outputs and the driver's end.
+int drive(const RunArgs& args, const Driver& driver);
 
 void write_trace_file(const reports::Report& report, const std::string& path);
 

@@ -198,8 +198,8 @@ int validate_tensors(const ValidateArgs& args) {
 int validate(const ValidateArgs& args) {
   require_known_checks("--check", args.checks);
   if (args.list &&
-      (!json_files(args.outputs).empty() || args.outputs.json == "-" || !args.resume.empty() || apart(args) || args.shrink))
-    fail("--list: expected no --json, --report, --resume, --isolate, --timeout or --shrink beside it, nothing is run");
+      (!outputs_asked(args.outputs).empty() || !args.resume.empty() || apart(args) || args.shrink))
+    fail("--list: expected no output, --resume, --isolate, --timeout or --shrink beside it, nothing is run");
   if (args.shrink && !args.tensors.empty()) fail("--shrink: expected none beside --tensors, which no case id draws");
   for (const std::string& path : args.configs)
     if (apart(args) && args.worker.empty() && fs::exists(path) && !fs::is_regular_file(path))

@@ -46,6 +46,17 @@ void append_github_summary(const Report& report) {
 
 }  // namespace
 
+std::string outputs_asked(const Outputs& outputs) {
+  std::string flags;
+  const auto add = [&](const char* flag, const std::string& path) {
+    if (!path.empty()) flags += (flags.empty() ? "" : ", ") + std::string(flag);
+  };
+  add("--report", outputs.folder);
+  for (const Format& format : kFormats) add(format.flag, outputs.*format.path);
+  add("--trace", outputs.trace);
+  return flags;
+}
+
 void require_writable_outputs(const RunArgs& args) {
   const Outputs& to = args.outputs;
   if (!to.folder.empty()) reports::require_writable_directory(to.folder);

@@ -11,9 +11,7 @@
 #include "validate/checks/check.h"
 #include "validate/context.h"
 #include "validate/isolate.h"
-#if DELTAGAUGE_HAVE_CUDA
-#include "kernels/runtime/nvtx.h"
-#endif
+#include "validate/mark.h"
 
 namespace deltagauge::validate {
 namespace {
@@ -84,19 +82,11 @@ Verdict judge_refusal(const Job& job, const std::function<Context&()>& context) 
   return verdict;
 }
 
-#if DELTAGAUGE_HAVE_CUDA
-using Range = kernels::runtime::NvtxRange;  // a job on the timeline of NVIDIA's profilers
-#else
-struct Range {
-  explicit Range(const char*) {}
-};
-#endif
-
 // One (case, backend, check): the verdict, or an error row when the machinery fails.
 Result judge_job(const Job& job, const std::function<Context&()>& context, const RunOptions& options) {
   const Problem& problem = job.test->test.problem;
   Result result = row_of(job);
-  const Range range((result.test + " " + result.backend + " " + result.check).c_str());
+  const Mark mark((result.test + " " + result.backend + " " + result.check).c_str());
   const bool must_refuse = job.test->expect == "refused";
   Verdict verdict;
   try {
