@@ -31,7 +31,6 @@ class GraphReplay : public Replayable {
   Tensors outputs() const override { return device_.outputs(); }
   std::vector<std::string> audit() const override { return device_.audit(); }
   std::vector<bool> untouched(std::string_view output) const override { return device_.untouched(output); }
-  Counts counts() const override { return {}; }
   std::optional<double> seconds(std::int64_t calls) override {
     start_.record(stream_.get());
     for (std::int64_t i = 0; i < calls; ++i) graph_->launch(stream_);

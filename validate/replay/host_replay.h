@@ -34,7 +34,7 @@ class HostReplay : public Replayable {
   Tensors outputs() const override;
   std::vector<std::string> audit() const override { return arena_.audit(); }
   std::vector<bool> untouched(std::string_view output) const override { return arena_.untouched(output); }
-  Counts counts() const override { return counts_; }
+  std::optional<Counts> counts() const override { return counts_; }
 
  private:
   Problem layout_in(const Tensors& inputs) const;

@@ -107,11 +107,11 @@ class Walker {
       const Case now = at(step);
       const Problem& layout = now.problem;
       const Tensors inputs = make_inputs(now);
-      const Replayable::Counts earlier = replay.counts();
+      const std::optional<Replayable::Counts> earlier = replay.counts();
       replay.load(inputs);
       replay.replay();
       Verdict verdict = judge(*job_.backend, layout, inputs, replay);
-      count(earlier, replay.counts(), verdict);
+      if (earlier) count(*earlier, *replay.counts(), verdict);
       if (step > first) {
         pairs.insert({classes_[step - 1], classes_[step]});
         grew += layout.tokens() > before;
@@ -143,9 +143,11 @@ class Walker {
                   {"transitions", static_cast<double>(pairs.size())},
                   {"transitions_possible", static_cast<double>(layout_classes().size() * layout_classes().size())},
                   {"grew", grew},
-                  {"shrank", shrank},
-                  {"allocations", static_cast<double>(replay.counts().allocations)},
-                  {"synchronisations", static_cast<double>(replay.counts().synchronisations)}};
+                  {"shrank", shrank}};
+    if (const auto counts = replay.counts()) {
+      row.values["allocations"] = static_cast<double>(counts->allocations);
+      row.values["synchronisations"] = static_cast<double>(counts->synchronisations);
+    }
     if (base_.problem.slots) {
       row.values["with_sequences_without_slot"] = holes;
       row.values["with_slots_unread"] = unread;

@@ -23,11 +23,11 @@ class Replayable {
   virtual std::vector<std::string> audit() const = 0;  // as Plan
   virtual std::vector<bool> untouched(std::string_view output) const = 0;
 
-  // Inside the replays so far. A CUDA graph holds none: capturing one that would fails.
+  // Inside the replays so far, where they are counted. On CUDA they are not: there it is the capture that refuses both.
   struct Counts {
     std::int64_t allocations = 0, synchronisations = 0;
   };
-  virtual Counts counts() const = 0;
+  virtual std::optional<Counts> counts() const { return std::nullopt; }
   // Mean seconds of a replay over so many, where the device has a clock. The buffers are not read back.
   virtual std::optional<double> seconds(std::int64_t /*calls*/) { return std::nullopt; }
 };
