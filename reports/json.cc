@@ -81,6 +81,15 @@ Json write(const Timing& t) {
           {"conditions", write(t.conditions)}};
 }
 
+Json write(const Span& s) {
+  Json out = {{"name", s.name}, {"depth", s.depth}, {"start", number(s.start)}, {"seconds", number(s.seconds)}};
+  if (s.active_tokens) out["active_tokens"] = *s.active_tokens;
+  if (s.device_seconds) out["device_seconds"] = number(*s.device_seconds);
+  if (!s.detail.empty()) out["detail"] = s.detail;
+  if (!s.reason.empty()) out["reason"] = s.reason;
+  return out;
+}
+
 Json write(const Result& r) {
   Json tensors = Json::object();
   for (const auto& [name, metrics] : r.tensors) tensors[name] = write(metrics);
@@ -100,6 +109,7 @@ Json write(const Result& r) {
   for (const auto& [key, value] : r.values) out["values"][key] = number(value);
   if (r.timing) out["timing"] = write(*r.timing);
   if (!r.repro.empty()) out["repro"] = r.repro;
+  for (const Span& span : r.spans) out["spans"].push_back(write(span));
   return out;
 }
 
@@ -232,6 +242,19 @@ Timing read_timing(const At& at) {
   return t;
 }
 
+Span read_span(const At& at) {
+  object(at, {"name", "depth", "start", "seconds", "active_tokens", "device_seconds", "detail", "reason"});
+  Span s{.name = text(member(at, "name")),
+         .depth = small(member(at, "depth")),
+         .start = number(member(at, "start")),
+         .seconds = number(member(at, "seconds"))};
+  if (const auto tokens = maybe_member(at, "active_tokens")) s.active_tokens = integer(*tokens);
+  if (const auto seconds = maybe_member(at, "device_seconds")) s.device_seconds = number(*seconds);
+  if (const auto detail = maybe_member(at, "detail")) s.detail = text(*detail);
+  if (const auto reason = maybe_member(at, "reason")) s.reason = text(*reason);
+  return s;
+}
+
 TensorMetrics read_metrics(const At& at) {
   object(at, {"rel_l2", "max_abs", "ulp", "row_ratio", "element_ratio", "worst_row", "bias", "non_finite", "worst", "budget",
               "map"});
@@ -267,7 +290,7 @@ Outcome read_outcome(const At& at) {
 
 Result read_result(const At& at) {
   object(at, {"case", "name", "op", "direction", "backend", "check", "outcome", "reason", "seconds", "tensors", "ranges",
-              "digests", "values", "timing", "repro"});
+              "digests", "values", "timing", "repro", "spans"});
   Result r;
   r.test = text(member(at, "case"));
   r.name = text(member(at, "name"));
@@ -285,6 +308,7 @@ Result read_result(const At& at) {
     r.values = dictionary(*values, [](const At& value) { return number(value); });
   if (const auto timing = maybe_member(at, "timing")) r.timing = read_timing(*timing);
   if (const auto repro = maybe_member(at, "repro")) r.repro = text(*repro);
+  if (const auto spans = maybe_member(at, "spans")) r.spans = list(*spans, read_span);
   return r;
 }
 

@@ -27,6 +27,21 @@ TEST(ReportJson, reads_back_what_it_wrote) {
   EXPECT_EQ(to_json(parse_report(text, "r.json")), text);
 }
 
+TEST(ReportJson, reads_back_the_spans_of_a_replay) {
+  Report report = sample_report();
+  report.results.push_back(sample_replay());
+  const std::string text = to_json(report);
+  const Report back = parse_report(text, "r.json");
+  EXPECT_EQ(to_json(back), text);
+  const std::vector<Span>& spans = back.results.back().spans;
+  ASSERT_EQ(spans.size(), sample_replay().spans.size());
+  EXPECT_EQ(spans[8].name, "replay");
+  EXPECT_EQ(spans[8].active_tokens, 65);
+  EXPECT_EQ(spans[8].reason, "o: differs");
+  EXPECT_EQ(spans[10].device_seconds, 0x1p-13);
+  EXPECT_EQ(spans[13].depth, 2);
+}
+
 TEST(ReportJson, keeps_the_order_of_keys) {
   const Json root = Json::parse(to_json(sample_report()));
   const auto keys = [](const Json& object) {
@@ -82,6 +97,8 @@ TEST(ReportJson, names_the_place_of_every_departure) {
        "r.json#/results/0/tensors/o/map: expected heads x blocks = 5 x 3 values, got 12"},
       {"/results/0/ranges/Ainv/flushes", 0.5, "r.json#/results/0/ranges/Ainv/flushes: expected a 64-bit integer"},
       {"/results/0/values/h0.largest_safe", "big", "r.json#/results/0/values/h0.largest_safe: expected a number"},
+      {"/results/0/spans/1/depth", -1, "r.json#/results/0/spans/1/depth: expected an integer from 0"},
+      {"/results/0/spans/1/end", 1, "r.json#/results/0/spans/1: unknown key \"end\""},
       {"/results/0/tensors", nullptr, "r.json#/results/0/tensors: expected an object, got null"},
   };
   for (const auto& broken : kBroken) {

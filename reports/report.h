@@ -78,6 +78,17 @@ struct Roofline {
   double copy_tb_s = 0, tensor_tflop_s = 0;
 };
 
+// What ran when within a row. The spans of a row stand in the order in which they began; depth counts those that one lies
+// in. A trace ties each "replay" to the "capture" before it and to the "judge" inside it.
+struct Span {
+  std::string name;  // "inputs", "run", "oracle", "judge", ...
+  std::int64_t depth = 0;
+  double start = 0, seconds = 0;                // start: since the row's own
+  std::optional<std::int64_t> active_tokens{};  // of the layout that ran
+  std::optional<double> device_seconds{};       // the part of it that the device measured
+  std::string detail{}, reason{};               // detail: which replay, which layout; reason: why its verdict is no pass
+};
+
 struct Result {
   std::string test;  // case id; "case" in JSON
   std::string name;  // from the config, may be empty
@@ -91,6 +102,7 @@ struct Result {
   std::map<std::string, double> values;        // single figures that the check finds, by name
   std::optional<Timing> timing;                // bench and replay rows
   std::string repro;                           // a command line that shows it again; set on failures
+  std::vector<Span> spans{};                   // kept when a trace is asked for
 };
 
 struct ConfigFile {

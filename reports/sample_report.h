@@ -18,6 +18,30 @@ inline Timing sample_timing() {
   return t;
 }
 
+// Two replays of one capture on a device, the second of them wrong.
+inline Result sample_replay() {
+  Result row;
+  row.test = kSampleCase, row.op = "gdn", row.direction = "fwd", row.backend = "cuda.gdn.chunk_sm80", row.check = "replay";
+  row.outcome = Outcome::fail, row.reason = "replay 1 (partial after full): o: differs", row.seconds = 0x1p-4;
+  row.repro = std::string("deltagauge replay --case '") + kSampleCase + "'";
+  row.values = {{"replays", 2}, {"replays_failed", 1}};
+  row.spans = {{.name = "inputs", .depth = 0, .start = 0, .seconds = 0x1p-10},
+               {.name = "capture", .depth = 0, .start = 0x1p-10, .seconds = 0x1p-9}};
+  for (int i = 0; i < 2; ++i) {
+    const double start = 0x1p-8 * (i + 1);
+    Span replay{.name = "replay", .depth = 0, .start = start, .seconds = 0x1p-9, .active_tokens = i ? 65 : 129};
+    replay.detail = i ? "partial after full" : "full", replay.reason = i ? "o: differs" : "";
+    row.spans.push_back(replay);
+    row.spans.push_back({.name = "load", .depth = 1, .start = start, .seconds = 0x1p-12});
+    row.spans.push_back(
+        {.name = "run", .depth = 1, .start = start + 0x1p-12, .seconds = 0x1p-12, .device_seconds = 0x1p-13});
+    row.spans.push_back({.name = "read back", .depth = 1, .start = start + 0x1p-11, .seconds = 0x1p-12});
+    row.spans.push_back({.name = "judge", .depth = 1, .start = start + 0x1p-10, .seconds = 0x1p-10});
+    row.spans.push_back({.name = "compare", .depth = 2, .start = start + 0x1p-10, .seconds = 0x1p-11});
+  }
+  return row;
+}
+
 inline Report sample_report() {
   Report report;
   report.tool = {"0.1.0", std::string(40, 'a'), true, "GNU 12.2.0", {"80", "90a"}};
@@ -116,6 +140,8 @@ inline Report sample_report() {
        sample_timing(),
        ""},
   };
+  report.results[0].spans = {{.name = "inputs", .depth = 0, .start = 0, .seconds = 0.125},
+                             {.name = "judge", .depth = 0, .start = 0.125, .seconds = 0.0625}};
   return report;
 }
 

@@ -55,6 +55,7 @@ class Schema : public testing::Test {
   }
   static Json sample() {
     Report report = sample_report();
+    report.results.push_back(sample_replay());
     report.tool = this_tool();
     report.host = this_host();
     return Json::parse(to_json(report));
@@ -89,6 +90,8 @@ TEST_F(Schema, refuses_broken_reports) {
       {"/results/0/tensors/o/p", 1, "/results/0/tensors/o:"},
       {"/results/0/tensors/o/ulp/p50", nullptr, "/results/0/tensors/o/ulp/p50:"},
       {"/results/0/tensors/o/worst/index/0", -1, "/results/0/tensors/o/worst:"},
+      {"/results/0/spans/1/depth", -1, "/results/0/spans/1/depth:"},
+      {"/results/0/spans/1/end", 1, "/results/0/spans/1:"},
       {"/results/0/tensors/o/budget", 1, "/results/0/tensors/o/budget:"},
   };
   std::vector<Json> reports;

@@ -76,6 +76,27 @@ TEST(Chrome, FailuresCarryTheirCase) {
 
 TEST(Chrome, OfAReportParsesAndNests) { expect_nested(events_of(to_chrome(trace_of(sample_report())))); }
 
+TEST(Chrome, OfAReplayShowsItsReplaysFlowsAndActiveTokens) {
+  Report report = sample_report();
+  report.results = {sample_replay()};
+  const Json events = events_of(to_chrome(trace_of(report)));
+  expect_nested(events);
+  std::map<std::string, int> names;
+  std::map<int, std::string> flows;
+  std::vector<double> tokens;
+  for (const Json& event : events) {
+    const std::string phase = event.at("ph");
+    if (phase == "B") ++names[event.at("name")];
+    if (phase == "s" || phase == "t" || phase == "f") flows[event.at("id")] += phase;
+    if (phase == "C" && event.at("name") == "cuda.gdn.chunk_sm80 / active_tokens (tokens)") {
+      tokens.push_back(event.at("args").at("tokens"));
+    }
+  }
+  for (const char* name : {"replay", "load", "read back", "judge"}) EXPECT_EQ(names[name], 2) << name;
+  EXPECT_EQ(flows, (std::map<int, std::string>{{1, "sttf"}, {2, "stttf"}}));
+  EXPECT_EQ(tokens, (std::vector<double>{129, 65}));
+}
+
 TEST(Chrome, OverTheLimitIsShorter) {
   const std::size_t size = to_chrome(sample_trace()).size();
   const std::string less = to_chrome(sample_trace(), size - 1);

@@ -52,6 +52,89 @@ std::vector<Arg> args_of(const Timing& timing, const std::string& test) {
           {"active", timing.active}};
 }
 
+// The spans of one row, nested as they are, and what the device measured of them. A time that is none, or that leaves the
+// span around it, is moved to the nearest that does not.
+class SpanTracks {
+ public:
+  // start: of the row.
+  SpanTracks(Trace& trace, const Result& result, TrackId backend, const std::string& device_name, std::int64_t start)
+      : trace_(trace), result_(result), backend_(backend), device_name_(device_name), start_(start), at_(start) {}
+
+  // Returns when the last of them ends.
+  std::int64_t draw() {
+    tie_flows();
+    for (std::size_t i = 0; i < result_.spans.size(); ++i) {
+      close_down_to(result_.spans[i].depth);
+      open(i);
+    }
+    close_down_to(0);
+    return at_;
+  }
+  const std::vector<FlowId>& of_failed_replays() const { return of_failed_replays_; }
+
+ private:
+  void tie_flows() {
+    const std::size_t none = result_.spans.size();
+    flows_.resize(none);
+    std::size_t capture = none, replay = none;
+    for (std::size_t i = 0; i < none; ++i) {
+      const Span& span = result_.spans[i];
+      if (replay != none && span.depth <= result_.spans[replay].depth) replay = none;
+      if (span.name == "capture") {
+        capture = i;
+      } else if (span.name == "replay" && capture != none) {
+        replay = i;
+        const FlowId flow = trace_.new_flow();
+        flows_[capture].push_back(flow);
+        flows_[i] = {flow};
+        if (!span.reason.empty()) of_failed_replays_.push_back(flow);
+      } else if (replay != none && (span.name == "judge" || span.device_seconds)) {
+        flows_[i] = flows_[replay];
+      }
+    }
+    track_name_ = capture != none ? "replays" : "stages";
+  }
+
+  void close_down_to(std::int64_t depth) {
+    for (; std::ssize(ends_) > std::max<std::int64_t>(depth, 0); ends_.pop_back()) {
+      at_ = ends_.back();
+      trace_.end(trace_.track(backend_, track_name_), at_);
+    }
+  }
+
+  void open(std::size_t i) {
+    const Span& span = result_.spans[i];
+    const std::int64_t latest = ends_.empty() ? kLatest : ends_.back();
+    at_ = std::clamp(later(start_, span.start), at_, latest);
+    ends_.push_back(std::min(later(at_, span.seconds), latest));
+    std::vector<Arg> args;
+    if (!span.detail.empty()) args.push_back({"detail", span.detail});
+    if (!span.reason.empty()) args.push_back({"reason", span.reason});
+    if (span.active_tokens) {
+      args.push_back({"active_tokens", *span.active_tokens});
+      trace_.sample(trace_.counter(backend_, "active_tokens", "tokens"), at_, static_cast<double>(*span.active_tokens));
+    }
+    if (span.device_seconds) {
+      const TrackId kernels = trace_.track(trace_.track(trace_.process(device_name_), result_.backend), "kernels");
+      const std::int64_t begin = std::max(at_, kernels_end_);
+      kernels_end_ = std::max(begin, std::min(later(begin, *span.device_seconds), ends_.back()));
+      trace_.slice(kernels, begin, kernels_end_, {span.name, result_.check, {{"case", result_.test}}, flows_[i]});
+      flows_[i].clear();
+    }
+    trace_.begin(trace_.track(backend_, track_name_), at_, {span.name, result_.check, std::move(args), flows_[i]});
+  }
+
+  Trace& trace_;
+  const Result& result_;
+  TrackId backend_;
+  const std::string& device_name_;
+  const char* track_name_ = "stages";
+  std::int64_t start_, at_, kernels_end_ = 0;
+  std::vector<std::int64_t> ends_;          // of the open spans
+  std::vector<std::vector<FlowId>> flows_;  // by span
+  std::vector<FlowId> of_failed_replays_;
+};
+
 class Timeline {
  public:
   explicit Timeline(const Report& report)
@@ -67,8 +150,10 @@ class Timeline {
       trace_.sample(trace_.counter(track, "row_ratio", "x budget"), host_at_, worst_row_ratio(result));
     }
     const std::int64_t device_end = result.timing ? add(result, *result.timing, flows) : end;
-    const std::int64_t verdict = std::max(end, device_end);
+    SpanTracks spans(trace_, result, track, device_name_, host_at_);
+    const std::int64_t verdict = std::max({end, device_end, spans.draw()});
     if (result.outcome == Outcome::fail) {
+      flows.insert(flows.end(), spans.of_failed_replays().begin(), spans.of_failed_replays().end());
       trace_.failure(track, verdict, result.test, result.reason, flows);
     } else if (result.outcome == Outcome::error) {
       trace_.instant(track, verdict,

@@ -218,6 +218,103 @@ TEST(Pftrace, OfAReportShowsItsFailuresAndTimings) {
   for (const char* unit : {"x budget", "TB/s", "MHz", "W", "us"}) EXPECT_TRUE(units.contains(unit)) << unit;
 }
 
+// "host / backend / replays"
+std::string path_of(const std::map<std::uint64_t, pb::TrackDescriptor>& tracks, std::uint64_t uuid) {
+  const pb::TrackDescriptor& track = tracks.at(uuid);
+  return track.has_parent_uuid() ? path_of(tracks, track.parent_uuid()) + " / " + track.name() : track.name();
+}
+
+// A line a slice, in order: its track's path, then the names of the slices it lies in and its own.
+std::vector<std::string> nested_slices(const pb::Trace& trace) {
+  const auto tracks = tracks_of(trace);
+  std::map<std::uint64_t, std::vector<std::string>> open;
+  std::vector<std::string> lines;
+  for (const pb::TrackEvent& event : events_of(trace)) {
+    std::vector<std::string>& stack = open[event.track_uuid()];
+    if (event.type() == pb::TrackEvent::TYPE_SLICE_END) stack.pop_back();
+    if (event.type() != pb::TrackEvent::TYPE_SLICE_BEGIN) continue;
+    stack.push_back(event.name());
+    lines.push_back(path_of(tracks, event.track_uuid()) + ":");
+    for (const std::string& name : stack) lines.back() += " " + name;
+  }
+  return lines;
+}
+
+// By flow: the names of its ends in order; the terminating one in brackets.
+std::map<std::uint64_t, std::string> flows_of(const pb::Trace& trace) {
+  std::map<std::uint64_t, std::string> flows;
+  for (const pb::TrackEvent& event : events_of(trace)) {
+    for (const std::uint64_t flow : event.flow_ids()) flows[flow] += event.name() + " ";
+    for (const std::uint64_t flow : event.terminating_flow_ids()) flows[flow] += "[" + event.name() + "]";
+  }
+  return flows;
+}
+
+Report replay_report() {
+  Report report = sample_report();
+  report.results = {sample_replay()};
+  return report;
+}
+
+TEST(Pftrace, OfAReplayNestsItsStagesAndTiesCaptureReplayAndVerdict) {
+  const pb::Trace trace = decode(to_pftrace(trace_of(replay_report())));
+  EXPECT_EQ(expect_rules(trace), 2u) << "a flow a replay";
+  const std::string row = "host / cuda.gdn.chunk_sm80: ", on = "host / cuda.gdn.chunk_sm80 / replays: ";
+  const std::string kernel = "NVIDIA H200 / cuda.gdn.chunk_sm80 / kernels: run";
+  std::vector<std::string> want = {row + "gdn fwd: replay", on + "inputs", on + "capture"};
+  for (int replay = 0; replay < 2; ++replay) {
+    want.push_back(on + "replay");
+    want.push_back(on + "replay load");
+    want.push_back(kernel);
+    for (const char* stage : {"run", "read back", "judge", "judge compare"}) want.push_back(on + "replay " + stage);
+  }
+  EXPECT_EQ(nested_slices(trace), want);
+  std::multiset<std::string> flows;
+  for (const auto& [flow, ends] : flows_of(trace)) flows.insert(ends);
+  EXPECT_EQ(flows, (std::multiset<std::string>{"capture replay run [judge]", "capture replay run judge [fail]"}));
+  EXPECT_EQ(text_arg(named(trace, "replay").at(1), "detail"), "partial after full");
+  EXPECT_EQ(text_arg(named(trace, "replay").at(1), "reason"), "o: differs");
+}
+
+TEST(Pftrace, OfAReplayCountsItsActiveTokens) {
+  const pb::Trace trace = decode(to_pftrace(trace_of(replay_report())));
+  const auto tracks = tracks_of(trace);
+  std::vector<double> tokens;
+  for (const pb::TrackEvent& event : events_of(trace)) {
+    if (tracks.at(event.track_uuid()).name() != "active_tokens") continue;
+    EXPECT_EQ(tracks.at(event.track_uuid()).counter().unit_name(), "tokens");
+    tokens.push_back(event.double_counter_value());
+  }
+  EXPECT_EQ(tokens, (std::vector<double>{129, 65}));
+}
+
+TEST(Pftrace, OfARowShowsItsStages) {
+  Report report = sample_report();
+  report.results.resize(1);
+  EXPECT_EQ(nested_slices(decode(to_pftrace(trace_of(report)))),
+            (std::vector<std::string>{"host / cuda.gdn.chunk_sm80: qwen3-next: accuracy",
+                                      "host / cuda.gdn.chunk_sm80 / stages: inputs",
+                                      "host / cuda.gdn.chunk_sm80 / stages: judge"}));
+}
+
+TEST(Pftrace, OfSpansThatDoNotNestKeepsTheRules) {
+  Report report = replay_report();
+  const double times[] = {NAN, -1, INFINITY, 0x1p1000, 0, 0x1p-8};
+  for (std::size_t shift = 0; shift < std::size(times); ++shift) {
+    Result row = sample_replay();
+    for (std::size_t i = 0; i < row.spans.size(); ++i) {
+      row.spans[i].start = times[(i + shift) % std::size(times)];
+      row.spans[i].seconds = times[(3 * i + shift) % std::size(times)];
+      row.spans[i].device_seconds = times[(2 * i + shift) % std::size(times)];
+      row.spans[i].depth = static_cast<std::int64_t>((5 * i + shift) % 4) - 1;
+      if (i % 5 == shift) row.spans[i].name = "capture";
+    }
+    report.results.push_back(row);
+  }
+  report.results.push_back(sample_replay());
+  expect_rules(decode(to_pftrace(trace_of(report))));
+}
+
 TEST(Pftrace, OfAHostileReportKeepsTheRules) {
   Report report = sample_report();
   for (const double seconds : std::vector<double>{INFINITY, -1, NAN, 0x1p1000}) {
