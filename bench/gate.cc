@@ -6,6 +6,7 @@
 
 #include "core/op.h"
 #include "validate/checks/accuracy.h"
+#include "validate/mark.h"
 
 namespace deltagauge::bench {
 namespace {
@@ -43,6 +44,8 @@ Gate::Gate(const SweepCase& test, const Tensors& inputs, oracle::Precision preci
 }
 
 Verdict Gate::judge(std::string_view staging, const Tensors& outputs) {
+  const validate::Mark mark("judge");
+  const validate::Recording none(false);  // of the parts: this thread's are no more than some of them
   std::vector<Verdict> verdicts(judged_.size());
   std::vector<std::exception_ptr> errors(judged_.size());
 #pragma omp parallel for schedule(dynamic, 1)

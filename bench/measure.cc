@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "reports/compare/statistics.h"
+#include "validate/mark.h"
 
 namespace deltagauge::bench {
 namespace {
@@ -54,10 +55,14 @@ reports::Timing measure(Timer& timer, double flops, double bytes, const std::opt
                         reports::compare::StopOptions options, const std::function<Conditions()>& watch) {
   reports::Timing out;
   out.calls = options.calls = timer.calls();
-  for (const Clock warm; warm.seconds() < kWarmUp * options.min_time;) timer.sample();
+  {
+    const validate::Mark mark("warm up");
+    for (const Clock warm; warm.seconds() < kWarmUp * options.min_time;) timer.sample();
+  }
 
   reports::compare::StopRule rule(options);
   std::vector<Conditions> seen;
+  const validate::Mark mark("samples");
   const Clock clock;
   for (Stop stop = Stop::more; stop == Stop::more;) {
     out.samples.push_back(timer.sample());

@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "core/inputs.h"
 #include "core/op.h"
+#include "validate/checks/check.h"
 #include "validate/mark.h"
 #include "validate/run.h"
 
@@ -49,7 +50,10 @@ class Subject {
   Subject(const SweepCase& test, const BenchOptions& options) : test_(test), options_(options) {}
   const SweepCase& test() const { return test_; }
   const Tensors& inputs() {
-    if (!inputs_) inputs_ = make_inputs(test_.test);
+    if (!inputs_) {
+      const validate::Mark mark("inputs");
+      inputs_ = make_inputs(test_.test);
+    }
     return *inputs_;
   }
   Gate& gate() {
@@ -77,9 +81,10 @@ class Bench {
     }
     std::unique_ptr<Plan> plan;
     std::map<std::string, std::string> digests;
+    validate::Recording recording(options_.spans);
     try {
-      plan = job.backend->plan(problem, subject.inputs(), {});
-      plan->run();
+      plan = validate::planned(*job.backend, problem, subject.inputs());
+      validate::run_plan(*plan);
       const Tensors outputs = plan->outputs();
       validate::Verdict verdict = subject.gate().judge(job.backend->staging(problem), outputs);
       for (const TensorSpec& spec : op_info(problem.op).outputs(problem))
@@ -87,6 +92,7 @@ class Bench {
       Result& row = add(job, "accuracy", verdict.outcome, verdict.reason);
       row.tensors = std::move(verdict.tensors);
       row.digests = digests;
+      row.spans = recording.take();
       report(row);
     } catch (const std::exception& error) {
       report(add(job, "accuracy", Outcome::error, error.what()));
@@ -106,8 +112,9 @@ class Bench {
     const Problem& problem = job.test->test.problem;
     const OpInfo& op = op_info(problem.op);
     const validate::Mark mark((to_id(job.test->test) + " " + std::string(job.backend->name()) + " " + timer).c_str());
+    validate::Recording recording(options_.spans);
     try {
-      const auto make_plan = [&] { return job.backend->plan(problem, subject.inputs(), {}); };
+      const auto make_plan = [&] { return validate::planned(*job.backend, problem, subject.inputs()); };
       const auto clock = make_timer(timer, plan, make_plan, op.bytes(problem));
       const auto& roofline = on_device(timer) ? report_.roofline : std::nullopt;
       reports::Timing timing =
@@ -115,6 +122,7 @@ class Bench {
       Result& row = add(job, timer, Outcome::pass, "");
       row.timing = std::move(timing);
       row.digests = digests;
+      row.spans = recording.take();
       report(row);
     } catch (const std::exception& error) {
       report(add(job, timer, Outcome::error, error.what()));

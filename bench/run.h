@@ -18,6 +18,7 @@ struct BenchOptions {
   oracle::Precision oracle = oracle::Precision::automatic;
   std::string backend = "*", filter = "*";  // globs over backends, and over case ids and names
   bool cuda_missing_is_failure = false;
+  bool spans = false;                       // keep what ran when, for a trace
   std::int64_t gate_token_heads = 1 << 17;  // (token, head) pairs that the gate judges of a case at most (validate/slice.h)
   std::function<void(const reports::Result&)> progress;  // may be empty
 };

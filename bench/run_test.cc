@@ -78,6 +78,19 @@ TEST_F(Run, gives_the_gate_and_then_the_time_with_the_digests_of_the_judged_outp
   EXPECT_EQ(report.exit_status(), 0);
 }
 
+TEST_F(Run, keeps_what_ran_when_where_it_is_asked_to) {
+  EXPECT_TRUE(run("reference.recurrent").results[0].spans.empty());
+  options_.spans = true;
+  const auto report = run("reference.recurrent");
+  const auto names = [](const reports::Result& row) {
+    std::string text;
+    for (const reports::Span& span : row.spans) text += (text.empty() ? "" : ", ") + span.name;
+    return text;
+  };
+  EXPECT_EQ(names(report.results[0]), "inputs, plan, run, judge");
+  EXPECT_EQ(names(report.results[1]), "warm up, samples");
+}
+
 TEST_F(Run, gives_no_time_where_the_gate_fails_and_the_exit_status_says_so) {
   const auto report = run("wrong");
   ASSERT_EQ(report.results.size(), 2U);

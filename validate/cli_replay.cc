@@ -17,6 +17,7 @@ ReplayOptions options_of(const ReplayArgs& args) {
   ReplayOptions options;
   options.backend = args.backend;
   options.filter = args.filter;
+  options.spans = writes_trace(args.outputs);
   options.walk = args.walk;
   if (args.step >= 0) options.step = static_cast<std::size_t>(args.step);
   options.times = !args.no_times;

@@ -113,6 +113,8 @@ std::vector<std::string> json_files(const Outputs& outputs) {
   return files;
 }
 
+bool writes_trace(const Outputs& outputs) { return !outputs.trace.empty() || !outputs.folder.empty(); }
+
 int drive(const RunArgs& args, const Driver& driver) {
   if (args.configs.empty() && args.cases.empty()) fail(driver.name, ": expected CONFIG... or --case ID");
   if (const std::string asked = outputs_asked(args.outputs); args.list && !asked.empty())

@@ -39,6 +39,7 @@ class Earlier {
 };
 
 std::vector<std::string> json_files(const Outputs& outputs);  // where the JSON report goes
+bool writes_trace(const Outputs& outputs);                    // rows keep their spans then
 
 // Output paths are tried before the run, so that a long run is not lost to a wrong one. Throws Error naming the flag.
 void require_writable_outputs(const RunArgs& args);

@@ -32,6 +32,7 @@ RunOptions options_of(const ValidateArgs& args) {
   options.backend = args.backend;
   options.filter = args.filter;
   options.maps = args.maps;
+  options.spans = writes_trace(args.outputs);
   options.cuda_missing_is_failure = args.require_gpu;
   for (const std::string& text : args.settings) options.config_flags += " --set " + shell_quoted(text);
   if (!args.seed.empty()) options.config_flags += " --seed " + args.seed;
@@ -197,8 +198,7 @@ int validate_tensors(const ValidateArgs& args) {
 
 int validate(const ValidateArgs& args) {
   require_known_checks("--check", args.checks);
-  if (args.list &&
-      (!outputs_asked(args.outputs).empty() || !args.resume.empty() || apart(args) || args.shrink))
+  if (args.list && (!outputs_asked(args.outputs).empty() || !args.resume.empty() || apart(args) || args.shrink))
     fail("--list: expected no output, --resume, --isolate, --timeout or --shrink beside it, nothing is run");
   if (args.shrink && !args.tensors.empty()) fail("--shrink: expected none beside --tensors, which no case id draws");
   for (const std::string& path : args.configs)

@@ -7,6 +7,7 @@
 #include "reference/staging.h"
 #include "validate/budget.h"
 #include "validate/floor.h"
+#include "validate/mark.h"
 
 namespace deltagauge::validate {
 
@@ -28,6 +29,7 @@ Context::Context(const SweepCase& test, Tensors inputs, oracle::Precision precis
 
 const Tensors& Context::gold() {
   if (!gold_) {
+    const Mark mark("oracle");
     Tensors outputs = oracle::answer(problem(), inputs_, {.precision = precision_}).outputs;
     for (const auto& [name, tensor] : outputs) require_answer(name, tensor, rows_of(problem(), name, tensor.shape()));
     gold_ = std::move(outputs);
@@ -44,6 +46,7 @@ Problem Context::tap_problem(std::string_view staging) const {
 const Tensors& Context::gold_taps(const Problem& p) {
   const auto found = gold_taps_.find(p.chunk);
   if (found != gold_taps_.end()) return found->second;
+  const Mark mark("oracle");
   auto answer = oracle::answer(p, inputs_, {.precision = precision_, .taps = true});
   return gold_taps_.emplace(p.chunk, std::move(answer.taps)).first->second;
 }
@@ -52,6 +55,7 @@ const Tensors& Context::emulated(std::string_view staging, bool taps) {
   auto& cache = taps ? emulated_taps_ : emulated_;
   const auto found = cache.find(staging);
   if (found != cache.end()) return found->second;
+  const Mark mark("emulator");
   const Problem p = taps ? tap_problem(staging) : problem();
   const auto rounding = budget_staging(reference::staging(staging));
   return cache.emplace(staging, reference::run(p, inputs_, rounding, taps)).first->second;
@@ -62,6 +66,7 @@ const Yardstick& Context::output(std::string_view staging, std::string_view tens
   const auto found = outputs_.find(key);
   if (found != outputs_.end()) return found->second;
   const Tensor &want = get(gold(), tensor), &emulator = get(emulated(staging, false), tensor);
+  const Mark mark("budget");
   Yardstick yard{&want, rows_of(problem(), tensor, want.shape()), {}};
   const auto floor = rounding_floor(problem(), inputs_, reference::staging(staging), tensor, yard.rows);
   yard.budget =
@@ -79,6 +84,7 @@ const Yardstick& Context::tap(std::string_view staging, std::string_view tensor)
   if (found != taps_.end()) return found->second;
   const Problem p = tap_problem(staging);
   const Tensor &want = get(gold_taps(p), tensor), &emulator = get(emulated(staging, true), tensor);
+  const Mark mark("budget");
   Yardstick yard{&want, rows_of(p, tensor, want.shape()), {}};
   const auto floor = rounding_floor(p, inputs_, reference::staging(staging), tensor, yard.rows);
   yard.budget = make_budget(p, tensor, yard.rows, emulator, want, floor, DType::f32, reference::staging(staging));

@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "validate/floor.h"
+#include "validate/mark.h"
 #include "validate/thresholds.h"
 
 namespace deltagauge::validate {
@@ -35,6 +36,7 @@ void Verdict::add_failure(const std::string& why) {
 Verdict skip(std::string reason) { return {reports::Outcome::skip, std::move(reason), {}}; }
 
 void judge_tensor(std::string_view name, const Tensor& got, const Yardstick& yardstick, Verdict& verdict) {
+  const Mark mark("judge");
   const auto metrics = measure(got, *yardstick.want, yardstick.rows, yardstick.budget);
   const std::string why = breach(name, metrics);
   if (!why.empty()) verdict.add_failure(why);

@@ -87,6 +87,7 @@ Result judge_job(const Job& job, const std::function<Context&()>& context, const
   const Problem& problem = job.test->test.problem;
   Result result = row_of(job);
   const Mark mark((result.test + " " + result.backend + " " + result.check).c_str());
+  Recording recording(options.spans);
   const bool must_refuse = job.test->expect == "refused";
   Verdict verdict;
   try {
@@ -110,6 +111,7 @@ Result judge_job(const Job& job, const std::function<Context&()>& context, const
     result.outcome = Outcome::error;
     result.reason = error.what();
   }
+  result.spans = recording.take();
   return result;
 }
 
@@ -133,7 +135,10 @@ void run_jobs(const std::vector<Job>& jobs, const std::function<Tensors(const Sw
       continue;
     if (context && &context->test() != job.test) context.reset();
     const auto get_context = [&]() -> Context& {
-      if (!context) context = std::make_unique<Context>(*job.test, inputs_of(*job.test), options.oracle);
+      if (!context) {
+        const Mark inputs("inputs");
+        context = std::make_unique<Context>(*job.test, inputs_of(*job.test), options.oracle);
+      }
       return *context;
     };
     const Result* known = options.known ? options.known(name_of(job)) : nullptr;

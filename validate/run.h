@@ -33,6 +33,7 @@ struct RunOptions {
   std::string filter = "*";              // glob over case ids and names
   std::string config;                    // for repro lines
   bool maps = false;                     // keep error maps of passed rows too
+  bool spans = false;                    // keep what ran when, for a trace
   bool cuda_missing_is_failure = false;  // --require-gpu: a skip for want of a GPU becomes a failure
   std::string config_flags;              // for repro lines through a config or tensors: --set, --seed
   std::string repro_flags;               // for every repro line: --oracle, --staging, ...

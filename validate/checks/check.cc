@@ -13,6 +13,7 @@
 #include "validate/checks/lattice.h"
 #include "validate/checks/packing.h"
 #include "validate/checks/stages.h"
+#include "validate/mark.h"
 
 namespace deltagauge::validate {
 
@@ -64,14 +65,26 @@ const Check& find_check(std::string_view name) {
   return *found[0];
 }
 
+std::unique_ptr<Plan> planned(const Backend& backend, const Problem& problem, const Tensors& inputs,
+                              const PlanOptions& options) {
+  const Mark mark("plan");
+  return backend.plan(problem, inputs, options);
+}
+
+void run_plan(Plan& plan) {
+  const Mark mark("run");
+  plan.run();
+}
+
 Tensors outputs_of(const Backend& backend, const Problem& problem, const Tensors& inputs, const PlanOptions& options) {
-  const auto plan = backend.plan(problem, inputs, options);
-  plan->run();
+  const auto plan = planned(backend, problem, inputs, options);
+  run_plan(*plan);
   return plan->outputs();
 }
 
 void expect_same_bits(const Problem& problem, const Tensors& got, const Tensors& want, std::string_view where,
                       Verdict& verdict) {
+  const Mark mark("compare");
   for (const TensorSpec& spec : op_info(problem.op).outputs(problem)) {
     const Tensor &a = get(got, spec.name), &b = get(want, spec.name);
     const std::string why = bit_mismatch(problem, spec.name, a, b, rows_of(problem, spec.name, b.shape()));

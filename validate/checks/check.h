@@ -27,6 +27,10 @@ const Check& find_check(std::string_view name);  // throws Error naming the know
 bool names_check(std::string_view wanted, std::string_view check);
 std::vector<const Check*> find_checks(std::string_view wanted);  // all that it means; throws Error as find_check does
 
+// A plan, and a run of one, as spans of the row.
+std::unique_ptr<Plan> planned(const Backend& backend, const Problem& problem, const Tensors& inputs,
+                              const PlanOptions& options = {});
+void run_plan(Plan& plan);
 // Plans, runs once and returns what came out.
 Tensors outputs_of(const Backend& backend, const Problem& problem, const Tensors& inputs, const PlanOptions& options = {});
 

@@ -42,10 +42,10 @@ void judge_written(const Problem& problem, const std::string& name, const Shape&
 Verdict Guard::run(Context& context, const Backend& backend) const {
   const Problem& problem = context.problem();
   const auto specs = op_info(problem.op).outputs(problem);
-  const auto nan = backend.plan(problem, context.inputs(), {.fill = Fill::nan});
-  const auto huge = backend.plan(problem, context.inputs(), {.fill = Fill::huge});
-  nan->run();
-  huge->run();
+  const auto nan = planned(backend, problem, context.inputs(), {.fill = Fill::nan});
+  const auto huge = planned(backend, problem, context.inputs(), {.fill = Fill::huge});
+  run_plan(*nan);
+  run_plan(*huge);
   Verdict verdict;
   for (const auto* plan : {nan.get(), huge.get()})
     for (const std::string& damage : plan->audit())

@@ -11,13 +11,13 @@ Trial::Trial(const Context& context, const Backend& backend, const PlanOptions& 
       options_(options) {}
 
 Plan& Trial::plan() {
-  if (!plan_) plan_ = backend_.plan(problem_, inputs_, options_);
+  if (!plan_) plan_ = planned(backend_, problem_, inputs_, options_);
   return *plan_;
 }
 
 const Tiles& Trial::base() {
   if (!base_) {
-    plan().run();
+    run_plan(plan());
     base_.emplace(problem_, plan().outputs());
   }
   return *base_;
@@ -56,7 +56,7 @@ Verdict repeat(Trial& trial) {
   trial.base();
   bool same = true;
   for (int run = 2; run <= kRepeats && same; ++run) {
-    trial.plan().run();
+    run_plan(trial.plan());
     same = trial.expect_same(trial.plan().outputs(), "run " + std::to_string(run) + " of one plan");
   }
   const auto again = [&](const PlanOptions& options, std::string_view what) {

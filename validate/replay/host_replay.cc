@@ -5,6 +5,7 @@
 
 #include "core/op.h"
 #include "validate/backends/arena_plan.h"
+#include "validate/checks/check.h"
 
 namespace deltagauge::validate {
 namespace {
@@ -27,12 +28,6 @@ void write_offsets(const Problem& layout, Tensors& inputs) {
   const auto offsets = layout.offsets();
   Tensor& cu = inputs["cu_seqlens"];
   for (std::size_t i = 0; i < offsets.size(); ++i) cu.store(static_cast<std::int64_t>(i), static_cast<double>(offsets[i]));
-}
-
-Tensors run(const Backend& backend, const Problem& problem, const Tensors& inputs) {
-  const auto plan = backend.plan(problem, inputs, {});
-  plan->run();
-  return plan->outputs();
 }
 
 }  // namespace
@@ -68,7 +63,7 @@ void HostReplay::replay() {
   const Problem right = layout;
   const Tensors right_inputs = inputs;
   spoil(layout, inputs);
-  const Tensors results = run(backend_, layout, inputs);
+  const Tensors results = outputs_of(backend_, layout, inputs);
   for (const TensorSpec& spec : op_info(layout.op).outputs(layout))
     put_rows(arena_, layout, spec.name, get(results, spec.name));
   if (fault_ == ReplayFault::minus_one_written && right.slots) write_a_slot(right, right_inputs);
@@ -116,7 +111,7 @@ void HostReplay::write_a_slot(const Problem& layout, const Tensors& inputs) {
   Tensor& indices = wrong_inputs["state_indices"];
   indices.store(victim - slots.begin(), static_cast<double>(slot));
   wrong.idx = as_list(indices);
-  const Tensor pool = get(run(backend_, wrong, wrong_inputs), "final_state");
+  const Tensor pool = get(outputs_of(backend_, wrong, wrong_inputs), "final_state");
   const std::size_t bytes = pool.nbytes() / static_cast<std::size_t>(pool.dim(0));
   arena_.put("final_state", slot * (pool.numel() / pool.dim(0)), pool.data() + static_cast<std::size_t>(slot) * bytes,
              bytes);

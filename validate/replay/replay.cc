@@ -11,6 +11,7 @@
 #include "core/inputs.h"
 #include "core/op.h"
 #include "validate/checks/check.h"
+#include "validate/mark.h"
 #include "validate/metrics.h"
 #include "validate/replay/layout.h"
 #include "validate/rows.h"
@@ -76,8 +77,19 @@ std::string written_elsewhere(const Problem& layout, const TensorSpec& spec, con
          place(layout, spec.name, spec.shape, first);
 }
 
+Tensors inputs_of(const Case& test) {
+  const Mark mark("inputs");
+  return make_inputs(test);
+}
+
+void load(Replayable& replay, const Tensors& inputs) {
+  const Mark mark("load");
+  replay.load(inputs);
+}
+
 // A replay against a call on fresh memory; the first difference of each output in words.
 Verdict judge(const Backend& backend, const Problem& layout, const Tensors& inputs, const Replayable& replay) {
+  const Mark mark("judge");
   Verdict verdict;
   expect_same_bits(layout, replay.outputs(), outputs_of(backend, layout, inputs), "against an eager call", verdict);
   for (const TensorSpec& spec : op_info(layout.op).outputs(layout))
@@ -106,9 +118,14 @@ class Walker {
     for (std::size_t step = first; step <= last; ++step) {
       const Case now = at(step);
       const Problem& layout = now.problem;
-      const Tensors inputs = make_inputs(now);
+      Mark mark("replay");
+      if (auto* span = mark.span()) {
+        span->active_tokens = layout.tokens();
+        span->detail = named(step) + "; " + in_words(layout);
+      }
+      const Tensors inputs = inputs_of(now);
       const std::optional<Replayable::Counts> earlier = replay.counts();
-      replay.load(inputs);
+      load(replay, inputs);
       replay.replay();
       Verdict verdict = judge(*job_.backend, layout, inputs, replay);
       if (earlier) count(*earlier, *replay.counts(), verdict);
@@ -123,10 +140,10 @@ class Walker {
       holes += std::any_of(slots.begin(), slots.end(), [](std::int64_t slot) { return slot <= 0; });
       unread += std::find(has.begin(), has.end(), false) != has.end();
       if (verdict.outcome == Outcome::pass) continue;
+      if (auto* span = mark.span()) span->reason = verdict.reason;
       if (!failed++) {
-        row.reason = "replay " + std::to_string(step) + " (" + std::string(name(classes_[step])) +
-                     (step ? " after " + std::string(name(classes_[step - 1])) : "") + "; " + in_words(layout) +
-                     "): " + verdict.reason;
+        row.reason =
+            "replay " + std::to_string(step) + " (" + named(step) + "; " + in_words(layout) + "): " + verdict.reason;
         row.repro = "deltagauge replay --case " + shell_quoted(row.test) + " --backend " + row.backend + " --walk " +
                     std::to_string(options_.walk) + " --step " + std::to_string(step);
       }
@@ -165,6 +182,10 @@ class Walker {
   }
 
  private:
+  std::string named(std::size_t step) const {
+    return std::string(name(classes_[step])) + (step ? " after " + std::string(name(classes_[step - 1])) : "");
+  }
+
   static void count(const Replayable::Counts& before, const Replayable::Counts& after, Verdict& verdict) {
     const auto expect_none = [&](const char* what, std::int64_t got) {
       if (got) verdict.add_failure("expected no " + std::string(what) + " inside, got " + std::to_string(got));
@@ -191,35 +212,53 @@ reports::Timing timing_of(std::vector<double> samples, std::int64_t calls) {
   return t;
 }
 
+// Nothing where nothing keeps time.
+std::optional<reports::Timing> time_of(Replayable& replay, std::int64_t active_tokens) {
+  Mark mark("samples");
+  if (auto* span = mark.span()) span->active_tokens = active_tokens;
+  const auto once = replay.seconds(8);
+  if (!once) return std::nullopt;
+  const auto calls = std::clamp<std::int64_t>(std::llround(std::ceil(kSampleSeconds / *once)), 1, kMostCalls);
+  std::vector<double> samples;
+  for (int i = 0; i < kSamples; ++i) samples.push_back(*replay.seconds(calls));
+  return timing_of(std::move(samples), calls);
+}
+
 // The time of a replay by the active part of the capacity; no rows where nothing keeps time.
-std::vector<Result> time_rows(const Job& job, Replayable& replay) {
+std::vector<Result> time_rows(const Job& job, Replayable& replay, const ReplayOptions& options) {
   std::vector<Result> rows;
   for (const double part : kParts) {
     const auto start = Clock::now();
+    Recording recording(options.spans);
     Case layout{active_layout(job.test->test.problem, part), job.test->test.seed, {}};
-    replay.load(make_inputs(layout));
-    const auto once = replay.seconds(8);
-    if (!once) return {};
-    const auto calls = std::clamp<std::int64_t>(std::llround(std::ceil(kSampleSeconds / *once)), 1, kMostCalls);
-    std::vector<double> samples;
-    for (int i = 0; i < kSamples; ++i) samples.push_back(*replay.seconds(calls));
+    load(replay, inputs_of(layout));
+    auto timing = time_of(replay, layout.problem.tokens());
+    if (!timing) return {};
     Result row = row_of(job, "replay-time");
     row.test = to_id(layout);
     row.name = "active 1/" + std::to_string(std::llround(1 / part));
-    row.timing = timing_of(std::move(samples), calls);
+    row.timing = std::move(timing);
     row.timing->active = static_cast<double>(layout.problem.tokens()) / static_cast<double>(layout.problem.rows());
     row.timing->flops = op_info(layout.problem.op).flops(layout.problem);
     row.timing->bytes = op_info(layout.problem.op).bytes(layout.problem);
+    row.spans = recording.take();
     row.seconds = seconds_since(start);
     rows.push_back(std::move(row));
   }
   return rows;
 }
 
+std::unique_ptr<Replayable> capture(const ReplayOptions& options, const Backend& backend, const Case& first) {
+  const Tensors inputs = inputs_of(first);
+  const Mark mark("capture");
+  return options.capture(backend, first.problem, inputs);
+}
+
 std::vector<Result> rows_of_job(const Job& job, const ReplayOptions& options) {
   const auto start = Clock::now();
   Result row = row_of(job, "replay");
   std::vector<Result> rows;
+  Recording recording(options.spans);
   try {
     const Problem& capacity = job.test->test.problem;
     auto why = job.backend->unsupported(capacity);
@@ -232,14 +271,15 @@ std::vector<Result> rows_of_job(const Job& job, const ReplayOptions& options) {
     } else {
       Walker walker(job, options);
       const Case first = walker.at(0);  // full: what a capture would see
-      const auto replay = options.capture(*job.backend, first.problem, make_inputs(first));
+      const auto replay = capture(options, *job.backend, first);
       row = walker.run(*replay);
-      if (options.times && !options.step && row.outcome == Outcome::pass) rows = time_rows(job, *replay);
+      if (options.times && !options.step && row.outcome == Outcome::pass) rows = time_rows(job, *replay, options);
     }
   } catch (const std::exception& error) {
     row.outcome = Outcome::error;
     row.reason = error.what();
   }
+  row.spans = recording.take();
   row.seconds = seconds_since(start);
   for (const Result& timed : rows) row.seconds -= timed.seconds;
   rows.insert(rows.begin(), std::move(row));

@@ -22,6 +22,7 @@ struct ReplayOptions {
   std::uint64_t walk = 0;             // seed of the walk and of its layouts
   std::optional<std::size_t> step{};  // only this replay and the one before it
   bool times = true;
+  bool spans = false;                                      // keep what ran when, for a trace
   bool cuda_missing_is_failure = false;                    // --require-gpu
   std::function<void(const reports::Result&)> progress{};  // may be empty
   std::function<std::unique_ptr<Replayable>(const Backend&, const Problem&, const Tensors&)> capture = make_replayable;

@@ -57,6 +57,27 @@ TEST(Replay, right_backends_pass_over_every_transition) {
   EXPECT_GT(rows[0].values.at("with_slots_unread"), 20);
 }
 
+TEST(Replay, keeps_what_ran_when_where_it_is_asked_to) {
+  ReplayOptions options = with_fault(ReplayFault::stale_end);
+  EXPECT_TRUE(replayed({kPool}, options).at(0).spans.empty());
+  options.spans = true;
+  const reports::Result row = replayed({kPool}, options).at(0);
+  std::vector<std::string> outermost, inside;  // inside the last replay
+  double failed = 0;
+  for (const reports::Span& span : row.spans) {
+    if (span.depth == 0) outermost.push_back(span.name), inside.clear();
+    if (span.depth == 1) inside.push_back(span.name);
+    failed += !span.reason.empty();
+    EXPECT_EQ(span.active_tokens.has_value(), span.name == "replay") << span.name;
+    EXPECT_LE(span.start + span.seconds, row.seconds) << span.name;
+  }
+  std::vector<std::string> want{"inputs", "capture"};
+  want.resize(84, "replay");
+  EXPECT_EQ(outermost, want);
+  EXPECT_EQ(inside, (std::vector<std::string>{"inputs", "load", "plan", "run", "judge"}));
+  EXPECT_EQ(failed, row.values.at("replays_failed"));
+}
+
 TEST(Replay, serves_ops_without_a_state_too) {
   const auto rows = replayed({"l2norm/fwd/len=9+9+9,K=16/f32/seed=1", "gate/fwd/len=9+9+9,HV=4/f32/seed=1"},
                              {.backend = "oracle.f64,reference.as_kernel.*"});
@@ -121,7 +142,7 @@ class Timed : public HostReplay {
 };
 
 TEST(Replay, times_the_active_parts_of_the_capacity) {
-  ReplayOptions options{.backend = "oracle.f64"};
+  ReplayOptions options{.backend = "oracle.f64", .spans = true};
   options.capture = [](const Backend& backend, const Problem& p, const Tensors& inputs) {
     return std::make_unique<Timed>(backend, p, inputs);
   };
@@ -134,6 +155,9 @@ TEST(Replay, times_the_active_parts_of_the_capacity) {
     EXPECT_EQ(rows[i].timing->active, part[i - 1]);
     EXPECT_EQ(rows[i].timing->median, 0x1p-10);
     EXPECT_EQ(parse_id(rows[i].test).problem.rows(), 256);
+    ASSERT_FALSE(rows[i].spans.empty());
+    EXPECT_EQ(rows[i].spans.back().name, "samples");
+    EXPECT_EQ(rows[i].spans.back().active_tokens, static_cast<std::int64_t>(256 * part[i - 1]));
   }
   EXPECT_EQ(rows[4].name, "active 1/16");
 }
