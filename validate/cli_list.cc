@@ -1,4 +1,6 @@
 // deltagauge list WHAT: every list is read from the table that the program itself works by.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
@@ -41,9 +43,14 @@ Listing backends_list() {
 }
 
 Listing variants_list() {
-  Listing out{{"name", "staging", "io", "head sizes", "summary"}, {}};
-  for (const auto& v : kernels::gdn::variants())
-    out.rows.push_back({"gdn." + str(v.name), str(v.staging), str(v.io), str(v.head_sizes), str(v.summary)});
+  Listing out{{"name", "staging", "io", "head sizes", "limits", "summary"}, {}};
+  for (const auto& v : kernels::gdn::variants()) {
+    std::string limits;
+    for (const auto& limit : v.limits)
+      limits += fmt::format("{}{} {} {:.3g}", limits.empty() ? "" : ", ", limit.quantity, name(limit.io), limit.largest);
+    out.rows.push_back(
+        {"gdn." + str(v.name), str(v.staging), str(v.io), str(v.head_sizes), limits.empty() ? "-" : limits, str(v.summary)});
+  }
   return out;
 }
 

@@ -37,6 +37,13 @@ struct Args {
   float* tap_v_new = nullptr;  // [T, HV, V]
 };
 
+// Up to where a quantity of docs/range.md (g sum_g h0 v beta) was safe with one io, on all cases and in both math modes.
+struct Limit {
+  std::string_view quantity;
+  DType io;
+  double largest;  // magnitude of every element
+};
+
 struct Variant {
   std::string_view name;     // "recurrent", "chunk_sm80"
   std::string_view staging;  // the emulator's name for where it rounds
@@ -47,6 +54,8 @@ struct Variant {
   std::size_t alignment;  // of q k v o and the states, in bytes; 0: that of their elements
   bool taps;              // whether it gives tap_Ainv, tap_S and tap_v_new
   int sm = 0;             // the one compute capability, times ten, that it runs on; 0: any from 80
+  // A quantity without one was safe to the end of the search.
+  std::span<const Limit> limits{};
 };
 std::span<const Variant> variants();
 
@@ -57,6 +66,8 @@ const Variant& find_variant(std::string_view name);  // throws Error naming the 
 std::string_view pick(const Args& args);
 // Why variant cannot run args (expected and got), or nothing. Looks at sizes and dtypes only, never at pointers.
 std::optional<std::string> unsupported(std::string_view variant, const Args& args);
+// Why a quantity of that magnitude is past a limit of variant (expected and got), or nothing.
+std::optional<std::string> beyond_limit(std::string_view variant, DType io, std::string_view quantity, double magnitude);
 // Why variant does not run on a device of compute capability sm / 10 in this build, or nothing.
 std::optional<std::string> unsupported_device(std::string_view variant, int sm);
 // Bytes of args.workspace that variant needs; depends on sizes and dtypes only. Throws Error when

@@ -65,6 +65,14 @@ TEST(Variants, RefusalsSayExpectedAndGot) {
     EXPECT_EQ(unsupported(row.variant, row.args).value_or(""), row.reason) << row.variant << " K=" << row.args.K;
 }
 
+TEST(Variants, ALimitIsOfOneQuantityAndOneIo) {
+  EXPECT_EQ(beyond_limit("chunk_sm80", DType::f16, "h0", 1e9).value_or(""),
+            "h0: expected a magnitude of at most 143982512 with io f16, got 1e+09");
+  EXPECT_FALSE(beyond_limit("chunk_sm80", DType::f16, "h0", 143982512));
+  EXPECT_FALSE(beyond_limit("chunk_sm80", DType::bf16, "h0", 1e9));
+  EXPECT_FALSE(beyond_limit("chunk_sm80", DType::f16, "g", 1e38));
+}
+
 TEST(Variants, AutoTakesChunksWhereTheyFitAndSequencesAreLongEnough) {
   EXPECT_EQ(pick(shape(64, 1, 128, 128)), "chunk_sm80");
   EXPECT_EQ(pick(shape(63, 1, 128, 128)), "recurrent");

@@ -1,7 +1,9 @@
 // CUDA backends: cuda.gdn.<variant> for every entry of the variant table, cuda.l2norm, cuda.gate. They are listed and asked
 // for reasons in any build; plans need the CUDA half (DELTAGAUGE_HAVE_CUDA) and a GPU.
+#include <algorithm>
 #include <functional>
 #include <string>
+#include <utility>
 
 #include "core/error.h"
 #include "core/op.h"
@@ -51,6 +53,21 @@ gdn::Args gdn_args(const Problem& p) {
               .fast_math = p.math == MathMode::fast};
   pool_sizes(a, p);
   return a;
+}
+
+// Why the scale of an input, as the axes name it, is past what a variant bears. Overrides are no part of a problem: with
+// them the range command looks past the limits.
+std::optional<std::string> beyond_limits(const gdn::Variant& variant, const Problem& p) {
+  const double g = p.gate.kind == "constant" ? -p.gate.value : 0;
+  const std::int64_t longest = p.lengths.empty() ? 0 : *std::max_element(p.lengths.begin(), p.lengths.end());
+  const std::pair<std::string_view, double> scales[] = {{"g", g},
+                                                        {"sum_g", g * static_cast<double>(std::min(longest, kTapChunk))},
+                                                        {"beta", p.beta.kind == "const" ? p.beta.value : 0},
+                                                        {"v", p.v.value},
+                                                        {"h0", p.h0.value}};
+  for (const auto& [quantity, scale] : scales)
+    if (auto reason = gdn::beyond_limit(variant.name, p.io, quantity, scale)) return reason;
+  return std::nullopt;
 }
 
 l2norm::Args l2norm_args(const Problem& p) { return {.T = p.rows(), .N = p.sequences(), .H = p.HK, .K = p.K, .io = p.io}; }
@@ -264,7 +281,11 @@ void add_cuda_backends(Registry& registry) {
                   .name = "cuda.gdn." + std::string(variant.name),
                   .summary = std::string(variant.summary),
                   .staging = std::string(variant.staging),
-                  .unsupported = [&variant](const Problem& p) { return gdn::unsupported(variant.name, gdn_args(p)); },
+                  .unsupported =
+                      [&variant](const Problem& p) {
+                        const auto reason = gdn::unsupported(variant.name, gdn_args(p));
+                        return reason ? reason : beyond_limits(variant, p);
+                      },
                   .unsupported_device = [&variant](int sm) { return gdn::unsupported_device(variant.name, sm); },
                   .taps = no_taps,
                   .workspace = [&variant](const Problem& p) { return gdn_workspace(variant.name, p); },

@@ -1,12 +1,17 @@
 // The CUDA backends: listed and asked for reasons in any build; plans where there is a GPU.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <map>
+#include <set>
+#include <tuple>
 #include <vector>
 
 #include "core/error.h"
 #include "core/inputs.h"
 #include "kernels/gdn/gdn.h"
+#include "reports/json.h"
 #include "validate/run.h"
 
 namespace deltagauge::validate {
@@ -36,6 +41,10 @@ TEST_F(CudaBackends, AProblemThatNoGpuCouldRunIsRefusedForThatReason) {
       {"cuda.gdn.recurrent", "l2norm/fwd/len=4,HK=1,K=64/bf16", "op: expected gdn, got l2norm"},
       {"cuda.gdn.chunk_sm80", "gdn/fwd/len=4,K=96,V=192/bf16", "head sizes: expected K = V, 64 or 128, got K = 96, V = 192"},
       {"cuda.gdn.chunk_sm80", "gdn/fwd/len=4,K=64,V=64/f32", "io: expected one of bf16 f16, got f32"},
+      {"cuda.gdn.chunk_sm80", "gdn/fwd/len=4,K=64,V=64/f16/h0=normal=1e+09",
+       "h0: expected a magnitude of at most 143982512 with io f16, got 1e+09"},
+      {"cuda.gdn.recurrent", "gdn/fwd/len=4,K=64,V=64/bf16/v=normal=3e+38",
+       "v: expected a magnitude of at most 2.55875091e+38 with io bf16, got 3e+38"},
       {"cuda.l2norm", "l2norm/fwd/len=4,HK=1,K=2000/bf16", "K: expected a value in [1, 1024], got 2000"},
       {"cuda.gate", "gdn/fwd/len=4/bf16", "op: expected gate, got gdn"},
   };
@@ -44,6 +53,53 @@ TEST_F(CudaBackends, AProblemThatNoGpuCouldRunIsRefusedForThatReason) {
     EXPECT_EQ(backend.unsupported(problem(row.id)).value_or(""), row.reason) << row.backend << " " << row.id;
     EXPECT_THROW(backend.plan(problem(row.id), {}, {}), Error);
   }
+}
+
+std::string recorded(const std::string& name) {
+  return std::string(DELTAGAUGE_SOURCE_DIR) + "/reports/recorded/h200/" + name + ".json";
+}
+
+// What a variant declares is what the bisection found: the smallest largest_safe over the cases and math modes of each io,
+// and nothing where all was safe to the end of the search.
+TEST_F(CudaBackends, LimitsAreThoseOfTheRecordedFrontier) {
+  using Key = std::tuple<std::string, std::string, DType>;  // backend, quantity, io
+  std::map<Key, double> found, declared;
+  std::set<std::pair<Key, MathMode>> searched;
+  for (const reports::Result& row : reports::load_report(recorded("frontier")).results) {
+    if (row.check != "frontier") continue;
+    const std::string value = row.values.begin()->first, quantity = value.substr(0, value.find('.'));
+    const Problem p = problem(row.test);
+    const Key key{row.backend, quantity, p.io};
+    searched.insert({key, p.math});
+    if (!row.values.contains(quantity + ".smallest_unsafe")) continue;
+    const auto at = found.try_emplace(key, row.values.at(quantity + ".largest_safe")).first;
+    at->second = std::min(at->second, row.values.at(quantity + ".largest_safe"));
+  }
+  std::set<std::string> known;
+  for (const auto& variant : kernels::gdn::variants()) {
+    const std::string backend = "cuda.gdn." + std::string(variant.name);
+    known.insert(backend);
+    for (const auto& limit : variant.limits) {
+      const Key key{backend, std::string(limit.quantity), limit.io};
+      EXPECT_TRUE(declared.emplace(key, limit.largest).second) << backend << " " << limit.quantity << " twice";
+      for (const MathMode math : {MathMode::precise, MathMode::fast}) EXPECT_TRUE(searched.contains({key, math})) << backend;
+    }
+  }
+  std::erase_if(found, [&](const auto& one) { return !known.contains(std::get<0>(one.first)); });
+  EXPECT_EQ(declared, found);
+}
+
+TEST_F(CudaBackends, NothingThatPassedOnADeviceIsRefusedForItsSize) {
+  int passed = 0;
+  for (const char* name : {"smoke", "accuracy", "edge", "range", "cases", "perf"})
+    for (const reports::Result& row : reports::load_report(recorded(name)).results) {
+      if (!row.backend.starts_with("cuda.gdn.") || row.outcome != reports::Outcome::pass || row.tensors.empty()) continue;
+      ++passed;
+      const auto reason = registry.get(row.backend).unsupported(problem(row.test));
+      EXPECT_TRUE(!reason || reason->starts_with("no GPU: ") || reason->starts_with("device: "))
+          << row.test << ": " << *reason;
+    }
+  EXPECT_GT(passed, 1000);
 }
 
 constexpr std::string_view kSupported[] = {
