@@ -3,10 +3,14 @@
 
 #include <gtest/gtest.h>
 #include <perfetto_subset.pb.h>
+#include <unistd.h>
 
+#include <cstdlib>
+#include <filesystem>
 #include <map>
 #include <set>
 
+#include "reports/file.h"
 #include "reports/sample_report.h"
 #include "reports/trace/from_report.h"
 #include "reports/trace/sample_trace.h"
@@ -276,8 +280,7 @@ TEST(Pftrace, OfAReplayNestsItsStagesAndTiesCaptureReplayAndVerdict) {
   EXPECT_EQ(text_arg(named(trace, "replay").at(1), "reason"), "o: differs");
 }
 
-TEST(Pftrace, OfAReplayCountsItsActiveTokens) {
-  const pb::Trace trace = decode(to_pftrace(trace_of(replay_report())));
+std::vector<double> active_tokens_of(const pb::Trace& trace) {
   const auto tracks = tracks_of(trace);
   std::vector<double> tokens;
   for (const pb::TrackEvent& event : events_of(trace)) {
@@ -285,7 +288,36 @@ TEST(Pftrace, OfAReplayCountsItsActiveTokens) {
     EXPECT_EQ(tracks.at(event.track_uuid()).counter().unit_name(), "tokens");
     tokens.push_back(event.double_counter_value());
   }
-  EXPECT_EQ(tokens, (std::vector<double>{129, 65}));
+  return tokens;
+}
+
+TEST(Pftrace, OfAReplayCountsItsActiveTokens) {
+  EXPECT_EQ(active_tokens_of(decode(to_pftrace(trace_of(replay_report())))), (std::vector<double>{129, 65}));
+}
+
+// The file that --trace writes.
+pb::Trace traced(const std::string& command) {
+  const std::string file = testing::TempDir() + "trace_" + std::to_string(::getpid()) + ".pftrace";
+  const std::string line = "OMP_NUM_THREADS=1 " DELTAGAUGE_BINARY " " + command +
+                           " --case gdn/fwd/len=5+0+3,HK=1,HV=2,K=8,V=4/bf16/seed=3 --backend reference.recurrent --trace " +
+                           file + " >" + file + ".out";
+  EXPECT_EQ(std::system(line.c_str()), 0) << command;
+  const pb::Trace trace = decode(read_file(file));
+  for (const std::string& path : {file, file + ".out"}) std::filesystem::remove(path);
+  return trace;
+}
+
+TEST(Pftrace, OfACommandKeepsTheRules) {
+  const pb::Trace replay = traced("replay");
+  EXPECT_EQ(expect_rules(replay), 82u) << "a flow a replay";
+  for (const auto& [flow, ends] : flows_of(replay)) EXPECT_EQ(ends, "capture replay [judge]");
+  EXPECT_EQ(active_tokens_of(replay).size(), 82u);
+  const pb::Trace validate = traced("validate");
+  EXPECT_EQ(expect_rules(validate), 0u);
+  EXPECT_EQ(named(validate, "oracle").size(), 1u);
+  const pb::Trace bench = traced("bench --min-time 0.01 --max-time 0.05");
+  EXPECT_EQ(expect_rules(bench), 1u) << "a flow a timed row";
+  EXPECT_EQ(named(bench, "samples").size(), 1u);
 }
 
 TEST(Pftrace, OfARowShowsItsStages) {
