@@ -22,7 +22,7 @@ struct alignas(256) PrepareSmem {
   Gates gates[kBlocks];  // of up to four value heads
 };
 
-// Chunk of a slot; rows <= 0 when the slot is unused.
+// Chunk of a slot; rows <= 0 when the slot is unused or its sequence has no state slot.
 struct Chunk {
   std::int64_t n, index, begin;  // sequence, chunk of the sequence, first row
   int rows;                      // valid ones, at most kC
@@ -38,7 +38,7 @@ __device__ inline Chunk find_chunk(const Params& p, std::int64_t slot) {
   }
   const Rows rows = rows_of(p, n);
   const std::int64_t index = slot - first_slot(rows.begin, n), begin = rows.begin + index * kC;
-  if (index < 0 || begin >= rows.end) return {n, index, begin, 0};
+  if (index < 0 || begin >= rows.end || state_slot(p.args, n, false).absent) return {n, index, begin, 0};
   return {n, index, begin, static_cast<int>(rows.end - begin < kC ? rows.end - begin : kC)};
 }
 

@@ -88,21 +88,17 @@ __global__ void __launch_bounds__(32 * Shape::warps, 1) scan(const __grid_consta
   const Args& a = p.args;
   const std::int64_t head = blockIdx.x / kSplits, n = head / a.HV, h = head % a.HV;
   const Rows rows = rows_of(p, n);
-  const int warp = threadIdx.x / 32;
-  const Place at{h,
-                 h / (a.HV / a.HK),
-                 rows.begin,
-                 rows.end,
-                 first_slot(rows.begin, n),
-                 warp,
-                 static_cast<int>(blockIdx.x % kSplits) * 16 * Shape::warps + 16 * warp};
-  const std::int64_t chunks = (rows.end - rows.begin + kC - 1) / kC, matrix = (head * kD + at.column) * kD;
+  const StateSlot slot = state_slot(a, n, rows.begin == rows.end);
+  const int warp = threadIdx.x / 32, column = static_cast<int>(blockIdx.x % kSplits) * 16 * Shape::warps;
+  if (slot.absent) return zero_output<Io>(a, h, rows, column, 16 * Shape::warps);
+  const Place at{h, h / (a.HV / a.HK), rows.begin, rows.end, first_slot(rows.begin, n), warp, column + 16 * warp};
+  const std::int64_t chunks = (rows.end - rows.begin + kC - 1) / kC, matrix = slot.first + (h * kD + at.column) * kD;
   const Warp<Io> l;
 
   if (Shape::stages > 1 && chunks > 0) load_stage(p, at, 0, stages[0]);
   ptx::cp_async_commit();
   float S[kD / 8][4] = {};
-  if (a.initial_state != nullptr) {
+  if (slot.read) {
     if (a.state == DType::f32)
       load_state(static_cast<const float*>(a.initial_state) + matrix, S, l.group, l.t);
     else
@@ -126,7 +122,7 @@ __global__ void __launch_bounds__(32 * Shape::warps, 1) scan(const __grid_consta
     do_chunk<Io, Shape>(p, at, chunk, stages[Shape::stages > 1 ? chunk % 2 : 0], S);
   }
 
-  if (a.final_state == nullptr) return;
+  if (!slot.write) return;
   if (a.state == DType::f32)
     store_state(static_cast<float*>(a.final_state) + matrix, S, l.group, l.t);
   else

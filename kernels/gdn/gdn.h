@@ -20,11 +20,18 @@ struct Args {
   const void* v = nullptr;                   // [T, HV, V] io
   const void* g = nullptr;                   // [T, HV] gate_dtype; natural log of the decay, <= 0, -inf allowed
   const void* beta = nullptr;                // [T, HV] beta_dtype
-  const void* initial_state = nullptr;       // [N, HV, V, K] state, or null: zero
+  const void* initial_state = nullptr;       // [N, HV, V, K] state, or null: zero; of a pool see below
   const std::int32_t* cu_seqlens = nullptr;  // [N + 1], or null: N sequences of T / N rows each
   void* o = nullptr;                         // [T, HV, V] io; what passes io's largest value is stored as infinity
   void* final_state = nullptr;               // [N, HV, V, K] state, or null: not wanted; may be initial_state itself
   void* workspace = nullptr;                 // workspace_bytes(args) bytes, 256-byte aligned
+  // A state pool (docs/math.md#state-pool): initial_state and final_state are one memory of `slots` slots [HV, V, K], a
+  // slot_stride apart. Sequence n advances slot state_indices[n] in place; positive indices are unique. One that is not in
+  // [1, slots) stands for no slot: rows of o are zero and nothing else is touched.
+  const std::int32_t* state_indices = nullptr;      // [N], or null: no pool
+  const std::uint8_t* has_initial_state = nullptr;  // [N], 0: starts from zero, the slot is not read; null: all 1
+  std::int64_t slots = 0;                           // 0 without a pool, else at least 2
+  std::int64_t slot_stride = 0;                     // elements, at least HV V K; a multiple of Variant::alignment in bytes
   std::int64_t T = 0, N = 0, HK = 0, HV = 0, K = 0, V = 0;
   DType io = DType::bf16, state = DType::f32, gate_dtype = DType::f32, beta_dtype = DType::f32;
   float scale = 0;      // of q, as applied (no default here)

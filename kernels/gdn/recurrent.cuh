@@ -13,6 +13,7 @@
 #include "kernels/device/row_norm.cuh"
 #include "kernels/device/varlen.cuh"
 #include "kernels/gdn/launch.cuh"
+#include "kernels/gdn/state_slot.cuh"
 #include "kernels/runtime/arguments.h"
 #include "kernels/runtime/launch.cuh"
 
@@ -242,12 +243,14 @@ __global__ void __launch_bounds__(kThreads, kK == 256 ? 2 : 4) kernel(const __gr
   const Args& a = p.args;
   const Place at = place(p);
   const int thread = threadIdx.x, lane = thread % kLanes, row = thread / kLanes * kRowsPerGroup;
-  const std::int64_t matrix = (at.n * a.HV + at.h) * a.V * a.K;
+  const StateSlot slot = state_slot(a, at.n, at.length == 0);
+  if (slot.absent) return zero_output<Io>(a, at.h, {at.begin, at.begin + at.length}, at.row0, kRows);
+  const std::int64_t matrix = slot.first + at.h * a.V * a.K;
 
   State<kK> state;
   Staged<Io, kK> staged;
   staged.load(p, at, 0);
-  if (a.initial_state == nullptr) {
+  if (!slot.read) {
     state.clear();
   } else if (a.state == DType::f32) {
     state.load(static_cast<const float*>(a.initial_state) + matrix, at.row0 + row, lane, p);
@@ -274,7 +277,7 @@ __global__ void __launch_bounds__(kThreads, kK == 256 ? 2 : 4) kernel(const __gr
     }
   }
 
-  if (a.final_state == nullptr) return;
+  if (!slot.write) return;
   if (a.state == DType::f32) {
     state.store(static_cast<float*>(a.final_state) + matrix, at.row0 + row, lane, p);
   } else {
@@ -291,7 +294,8 @@ void launch(const Args& args, cudaStream_t stream) {
                       .row_blocks = row_blocks,
                       .wide_io = args.K % (kK / 32) == 0 && runtime::aligned(args.q, alignof(IoPack)) &&
                                  runtime::aligned(args.k, alignof(IoPack)),
-                      .wide_state = args.K % 4 == 0 && runtime::aligned(args.initial_state, state_pack) &&
+                      .wide_state = args.K % 4 == 0 && args.slot_stride % 4 == 0 &&
+                                    runtime::aligned(args.initial_state, state_pack) &&
                                     runtime::aligned(args.final_state, state_pack)};
   runtime::launch("gdn.recurrent", kernel<Io, kK, Math>, args.N * args.HV * row_blocks, kThreads, 0, stream, params);
 }

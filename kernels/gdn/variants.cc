@@ -92,6 +92,10 @@ std::optional<std::string> unsupported(std::string_view variant, const Args& arg
   if (!v.fits(args.K, args.V))
     return "head sizes: expected " + std::string(v.head_sizes) + ", got K = " + std::to_string(args.K) +
            ", V = " + std::to_string(args.V);
+  if (const auto bytes = args.slot_stride * static_cast<std::int64_t>(size_of(args.state)),
+      alignment = static_cast<std::int64_t>(v.alignment);
+      alignment && bytes % alignment != 0)
+    return "slot_stride: expected a multiple of " + std::to_string(alignment) + " bytes, got " + std::to_string(bytes);
   if (args.HV > 0 && args.N > kMaxPairs / args.HV)
     return "N * HV: expected at most " + std::to_string(kMaxPairs) + ", got N = " + std::to_string(args.N) +
            ", HV = " + std::to_string(args.HV);

@@ -42,6 +42,10 @@ TEST(Variants, RefusalsSayExpectedAndGot) {
   Args f32 = shape(64, 1, 64, 64), f64_state = f32, i32_gate = f32, f64_beta = f32, many = shape(1, 1 << 26, 64, 64);
   f32.io = DType::f32;
   f64_state.state = DType::f64;
+  Args odd_slots = shape(10, 1, 64, 64), bf16_slots = odd_slots;
+  odd_slots.slot_stride = 4 * 64 * 64 + 3;
+  bf16_slots.slot_stride = 4 * 64 * 64 + 4;
+  bf16_slots.state = DType::bf16;
   i32_gate.gate_dtype = DType::i32;
   f64_beta.beta_dtype = DType::f64;
   const Row rows[] = {
@@ -58,6 +62,9 @@ TEST(Variants, RefusalsSayExpectedAndGot) {
       {"chunk_sm80", shape(10, 1, 64, 128), "head sizes: expected K = V, 64 or 128, got K = 64, V = 128"},
       {"chunk_sm80", shape(10, 1, 96, 96), "head sizes: expected K = V, 64 or 128, got K = 96, V = 96"},
       {"chunk_sm80", f32, "io: expected one of bf16 f16, got f32"},
+      {"recurrent", odd_slots, ""},
+      {"chunk_sm80", odd_slots, "slot_stride: expected a multiple of 16 bytes, got 65548"},
+      {"chunk_sm80", bf16_slots, "slot_stride: expected a multiple of 16 bytes, got 32776"},
       {"auto", f32, ""},
       {"auto", shape(10, 1, 300, 300), "head sizes: expected K and V in [1, 256], got K = 300, V = 300"},
   };

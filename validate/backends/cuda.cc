@@ -26,31 +26,22 @@ using Pointers = std::function<void*(std::string_view name)>;
 
 constexpr std::int64_t kTapChunk = 64;  // rows of a chunk in the kernels' taps
 
-// The state pool, in whichever members Args has for it.
-template <class Args>
-void pool_sizes(Args& a, const Problem& p) {
-  if constexpr (requires { a.slots, a.slot_stride; }) {
-    a.slots = p.slots;
-    a.slot_stride = p.slots ? p.HV * p.V * p.K + p.slot_pad : 0;
-  }
-}
-
 gdn::Args gdn_args(const Problem& p) {
-  gdn::Args a{.T = p.rows(),
-              .N = p.sequences(),
-              .HK = p.HK,
-              .HV = p.HV,
-              .K = p.K,
-              .V = p.V,
-              .io = p.io,
-              .state = p.state,
-              .gate_dtype = p.gate_dtype,
-              .beta_dtype = p.beta_dtype,
-              .scale = static_cast<float>(p.q_scale()),
-              .l2norm = p.l2norm == Switch::on,
-              .fast_math = p.math == MathMode::fast};
-  pool_sizes(a, p);
-  return a;
+  return {.slots = p.slots,
+          .slot_stride = p.slots ? p.HV * p.V * p.K + p.slot_pad : 0,
+          .T = p.rows(),
+          .N = p.sequences(),
+          .HK = p.HK,
+          .HV = p.HV,
+          .K = p.K,
+          .V = p.V,
+          .io = p.io,
+          .state = p.state,
+          .gate_dtype = p.gate_dtype,
+          .beta_dtype = p.beta_dtype,
+          .scale = static_cast<float>(p.q_scale()),
+          .l2norm = p.l2norm == Switch::on,
+          .fast_math = p.math == MathMode::fast};
 }
 
 l2norm::Args l2norm_args(const Problem& p) { return {.T = p.rows(), .N = p.sequences(), .H = p.HK, .K = p.K, .io = p.io}; }
@@ -89,14 +80,6 @@ struct Kernel {
 
 std::size_t gdn_workspace(std::string_view variant, const Problem& p) { return gdn::workspace_bytes(variant, gdn_args(p)); }
 
-template <class Args>
-void bind_pool(Args& a, const Pointers& at) {
-  if constexpr (requires { a.state_indices, a.has_initial_state; }) {
-    a.state_indices = static_cast<const std::int32_t*>(at("state_indices"));
-    a.has_initial_state = static_cast<const std::uint8_t*>(at("has_initial_state"));
-  }
-}
-
 void launch_gdn(std::string_view variant, const Problem& p, const Pointers& at, void* stream) {
   gdn::Args a = gdn_args(p);
   a.q = at("q");
@@ -108,7 +91,8 @@ void launch_gdn(std::string_view variant, const Problem& p, const Pointers& at, 
   a.cu_seqlens = static_cast<const std::int32_t*>(at("cu_seqlens"));
   a.o = at("o");
   a.final_state = at("final_state");
-  bind_pool(a, at);
+  a.state_indices = static_cast<const std::int32_t*>(at("state_indices"));
+  a.has_initial_state = static_cast<const std::uint8_t*>(at("has_initial_state"));
   a.workspace = at("workspace");
   a.tap_Ainv = static_cast<float*>(at("Ainv"));
   a.tap_S = static_cast<float*>(at("S"));
@@ -239,7 +223,6 @@ class CudaBackend : public Backend {
   std::optional<std::string> unsupported(const Problem& problem) const override {
     if (problem.op != kernel_.op) return "op: expected " + std::string(kernel_.op) + ", got " + problem.op;
     if (problem.direction != Direction::fwd) return "direction: expected fwd, got bwd";
-    if (problem.slots) return "state pool: expected none, got slots=" + std::to_string(problem.slots);
     if (auto reason = kernel_.unsupported(problem)) return reason;
     return no_device(kernel_);
   }

@@ -36,6 +36,8 @@ TEST_F(CudaBackends, AProblemThatNoGpuCouldRunIsRefusedForThatReason) {
       {"cuda.gdn.recurrent", "l2norm/fwd/len=4,HK=1,K=64/bf16", "op: expected gdn, got l2norm"},
       {"cuda.gdn.chunk_sm80", "gdn/fwd/len=4,K=96,V=192/bf16", "head sizes: expected K = V, 64 or 128, got K = 96, V = 192"},
       {"cuda.gdn.chunk_sm80", "gdn/fwd/len=4,K=64,V=64/f32", "io: expected one of bf16 f16, got f32"},
+      {"cuda.gdn.chunk_sm80", "gdn/fwd/len=4,K=64,V=64/bf16/h0=zero/slots=2/slot_pad=3",
+       "slot_stride: expected a multiple of 16 bytes, got 16396"},
       {"cuda.l2norm", "l2norm/fwd/len=4,HK=1,K=2000/bf16", "K: expected a value in [1, 1024], got 2000"},
       {"cuda.gate", "gdn/fwd/len=4/bf16", "op: expected gate, got gdn"},
   };
@@ -51,6 +53,7 @@ constexpr std::string_view kSupported[] = {
     "gdn/fwd/len=70x2,HK=1,HV=2,K=64,V=64/f16/layout=dense/l2norm=on/fast",
     "l2norm/fwd/len=7+9,HK=3,K=60,cap=20/f16",
     "gate/fwd/len=7+9,HV=8,K=24,cap=20/bf16/per=channel/transform=bounded/a_log=off",
+    "gdn/fwd/len=70+0+1+9,HK=1,HV=2,K=64,V=64,cap=90/bf16/h0=normal=1/slots=7/slot_pad=8/idx=holes=1/has=mixed",
 };
 
 TEST_F(CudaBackends, OtherwiseOnlyTheGpuCanBeMissing) {
