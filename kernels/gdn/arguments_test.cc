@@ -82,6 +82,8 @@ TEST(Fwd, BadArgumentsGiveAnErrorWithExpectedAndGot) {
        "gdn.fwd: cu_seqlens: expected an address that is a multiple of 4 bytes, got remainder 2"},
       {"recurrent", [](Args& a) { a.tap_S = reinterpret_cast<float*>(memory); },
        "gdn.fwd: tap_S: expected null, since recurrent forms no chunks, got a pointer"},
+      {"chunk_sm90", [](Args& a) { a.schedule = Schedule::persistent; },
+       "gdn.fwd: variant chunk_sm90: schedule: expected automatic or static, got persistent"},
       {"chunk_sm80", [](Args& a) { a.k = memory + 2; },
        "gdn.fwd: k: expected an address that is a multiple of 16 bytes, got remainder 2"},
   };

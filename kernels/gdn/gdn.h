@@ -12,6 +12,16 @@
 
 namespace deltagauge::kernels::gdn {
 
+// How a kernel's blocks get their work; the bits are the same. A static grid has a block for every item of work that the
+// capacity T, N could need, and those without work end at once. A persistent one has as many blocks as the device holds at
+// once, and they walk over the work that cu_seqlens and the pool say there is.
+enum class Schedule : std::uint8_t {
+  automatic,  // persistent where a static grid would be more than a few rounds of resident blocks (kernels/gdn/schedule.h)
+  static_grid,
+  persistent,
+};
+std::string_view name(Schedule schedule);  // "automatic", "static", "persistent"
+
 // Device pointers unless said otherwise. Rows are packed tokens; sequence n owns rows [cu_seqlens[n], cu_seqlens[n+1]).
 // Rows at and past cu_seqlens[N] are neither read nor written.
 struct Args {
@@ -37,6 +47,7 @@ struct Args {
   float scale = 0;      // of q, as applied (no default here)
   bool l2norm = false;  // normalise q and k rows first: x / sqrt(sum x^2 + 1e-6)
   bool fast_math = false;
+  Schedule schedule = Schedule::automatic;
   // Debug taps, all optional, f32. C = 64 rows a chunk, chunks counted per sequence, chunk_offset[n] = sum of
   // ceil(length / 64) over the sequences before n; NC chunks in all.
   float* tap_Ainv = nullptr;   // [NC, HV, 64, 64]
@@ -52,6 +63,7 @@ struct Variant {
   std::string_view head_sizes;  // K and V it takes, in words
   bool (*fits)(std::int64_t K, std::int64_t V);
   std::size_t alignment;  // of q k v o and the states, in bytes; 0: that of their elements
+  bool persistent;        // whether it has a persistent schedule beside the static one
   bool taps;              // whether it gives tap_Ainv, tap_S and tap_v_new
   int sm = 0;             // the one compute capability, times ten, that it runs on; 0: any from 80
 };

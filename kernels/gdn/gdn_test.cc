@@ -4,6 +4,7 @@
 
 #include <cstring>
 #include <map>
+#include <memory>
 
 #include "core/inputs.h"
 #include "kernels/runtime/graph.h"
@@ -25,7 +26,8 @@ Args args_of(const Problem& p) {
           .V = p.V,
           .io = p.io,
           .state = p.state,
-          .scale = static_cast<float>(p.q_scale())};
+          .scale = static_cast<float>(p.q_scale()),
+          .l2norm = p.l2norm == Switch::on};
 }
 
 // A call with its tensors on the device.
@@ -143,10 +145,10 @@ TEST_F(Gdn, EmptySequencesPassTheirStateThroughInPlace) {
 
 // A pool against the same sequences without one: states gathered before, scattered after.
 TEST_F(Gdn, APoolGivesTheBitsOfGatheredStatesAndKeepsTheOthers) {
-  for (const char* more : {"", "/state=bf16", "/slot_pad=64", "/state=bf16/slot_pad=64/has=off", "/idx=holes=3/has=mixed"}) {
+  for (const char* more : {"/idx=permuted=1", "/idx=permuted=1/state=bf16", "/idx=permuted=1/slot_pad=64",
+                           "/idx=permuted=1/state=bf16/slot_pad=64/has=off", "/idx=holes=3/has=mixed"}) {
     const Case c =
-        parse_id("gdn/fwd/len=70+0+130+1+64+0,HK=1,HV=2,K=64,V=64,cap=300/bf16/h0=normal=1/slots=9/idx=permuted=1" +
-                 std::string(more));
+        parse_id("gdn/fwd/len=70+0+130+1+64+0,HK=1,HV=2,K=64,V=64,cap=300/bf16/h0=normal=1/slots=9" + std::string(more));
     const Problem& p = c.problem;
     const Tensors inputs = make_inputs(c);
     const auto slots = p.state_indices();
@@ -233,6 +235,38 @@ TEST_F(Gdn, SlotsPast2To31ElementsAreReached) {
     EXPECT_TRUE(bitwise_equal(call.o(), alone.o())) << variant.name;
     const Tensor last = to_host(pool, DType::bf16, state.shape(), stream, static_cast<std::size_t>((kSlots - 1) * kStride));
     EXPECT_TRUE(bitwise_equal(last, alone.final_state())) << variant.name;
+  }
+}
+
+// More items than the device has blocks for, and fewer; sequences without work at both ends and between.
+TEST_F(Gdn, SchedulesGiveTheSameBits) {
+  for (const char* id :
+       {"gdn/fwd/len=1x1000+0x100+130+0x70+65x40+0x50,HK=2,HV=8,K=64,V=64,cap=5000/bf16/final=off",
+        "gdn/fwd/len=0x40+70+0+1+200+0x60,HK=1,HV=2,K=128,V=128,cap=300/bf16/h0=normal=1",
+        "gdn/fwd/len=70x50+0x50,HK=2,HV=4,K=64,V=64,cap=4000/f16/h0=normal=1/slots=120/idx=holes=3/has=mixed",
+        "gdn/fwd/len=70x3,HK=1,HV=2,K=64,V=64/bf16/layout=dense/l2norm=on",
+        "gdn/fwd/len=0x5,HK=1,HV=2,K=64,V=64,cap=7/bf16/final=off"}) {
+    const Case c = parse_id(id);
+    const Tensors inputs = make_inputs(c);
+    for (const Variant& variant : variants()) {
+      if (!variant.persistent) continue;
+      const auto run = [&](Schedule schedule) {
+        auto call = std::make_unique<Call>(variant.name, c.problem, inputs);
+        call->args().schedule = schedule;
+        call->spoil_outputs();
+        call->run();
+        return call;
+      };
+      const auto want = run(Schedule::static_grid);
+      for (const Schedule schedule : {Schedule::persistent, Schedule::automatic}) {
+        const auto got = run(schedule);
+        EXPECT_TRUE(bitwise_equal(got->o(), want->o())) << variant.name << " " << name(schedule) << " " << id;
+        const auto state = [&](const Call& call) { return c.problem.slots ? call.pool() : call.final_state(); };
+        if (want->args().final_state) {
+          EXPECT_TRUE(bitwise_equal(state(*got), state(*want))) << variant.name << " " << name(schedule) << " " << id;
+        }
+      }
+    }
   }
 }
 

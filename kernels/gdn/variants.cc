@@ -29,6 +29,7 @@ constexpr Variant kVariants[] = {
      .head_sizes = "K and V in [1, 256]",
      .fits = fits_any,
      .alignment = 0,
+     .persistent = true,
      .taps = false},
     {.name = "chunk_sm80",
      .staging = "chunk_sm80.plain",
@@ -37,6 +38,7 @@ constexpr Variant kVariants[] = {
      .head_sizes = "K = V, 64 or 128",
      .fits = fits_chunk,
      .alignment = 16,
+     .persistent = true,
      .taps = true},
     {.name = "chunk_sm90",
      .staging = "chunk_sm80.plain",
@@ -45,6 +47,7 @@ constexpr Variant kVariants[] = {
      .head_sizes = "K = V, 64 or 128",
      .fits = fits_chunk,
      .alignment = 16,
+     .persistent = false,
      .taps = true,
      .sm = 90},
     {.name = "chunk_sm80_split",
@@ -54,10 +57,16 @@ constexpr Variant kVariants[] = {
      .head_sizes = "K = V, 64 or 128",
      .fits = fits_chunk,
      .alignment = 16,
+     .persistent = true,
      .taps = true},
 };
 
 }  // namespace
+
+std::string_view name(Schedule schedule) {
+  constexpr std::string_view kNames[] = {"automatic", "static", "persistent"};
+  return kNames[static_cast<std::size_t>(schedule)];
+}
 
 std::span<const Variant> variants() { return kVariants; }
 
@@ -92,6 +101,8 @@ std::optional<std::string> unsupported(std::string_view variant, const Args& arg
   if (!v.fits(args.K, args.V))
     return "head sizes: expected " + std::string(v.head_sizes) + ", got K = " + std::to_string(args.K) +
            ", V = " + std::to_string(args.V);
+  if (args.schedule == Schedule::persistent && !v.persistent)
+    return "schedule: expected automatic or static, got persistent";
   if (const auto bytes = args.slot_stride * static_cast<std::int64_t>(size_of(args.state)),
       alignment = static_cast<std::int64_t>(v.alignment);
       alignment && bytes % alignment != 0)

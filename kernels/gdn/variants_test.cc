@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "kernels/gdn/gdn.h"
+#include "kernels/gdn/schedule.h"
 
 namespace deltagauge::kernels::gdn {
 namespace {
@@ -46,6 +47,9 @@ TEST(Variants, RefusalsSayExpectedAndGot) {
   odd_slots.slot_stride = 4 * 64 * 64 + 3;
   bf16_slots.slot_stride = 4 * 64 * 64 + 4;
   bf16_slots.state = DType::bf16;
+  Args persistent = shape(10, 1, 64, 64), fixed = persistent;
+  persistent.schedule = Schedule::persistent;
+  fixed.schedule = Schedule::static_grid;
   i32_gate.gate_dtype = DType::i32;
   f64_beta.beta_dtype = DType::f64;
   const Row rows[] = {
@@ -62,6 +66,10 @@ TEST(Variants, RefusalsSayExpectedAndGot) {
       {"chunk_sm80", shape(10, 1, 64, 128), "head sizes: expected K = V, 64 or 128, got K = 64, V = 128"},
       {"chunk_sm80", shape(10, 1, 96, 96), "head sizes: expected K = V, 64 or 128, got K = 96, V = 96"},
       {"chunk_sm80", f32, "io: expected one of bf16 f16, got f32"},
+      {"recurrent", persistent, ""},
+      {"chunk_sm80", persistent, ""},
+      {"chunk_sm90", persistent, "schedule: expected automatic or static, got persistent"},
+      {"chunk_sm90", fixed, ""},
       {"recurrent", odd_slots, ""},
       {"chunk_sm80", odd_slots, "slot_stride: expected a multiple of 16 bytes, got 65548"},
       {"chunk_sm80", bf16_slots, "slot_stride: expected a multiple of 16 bytes, got 32776"},
@@ -70,6 +78,19 @@ TEST(Variants, RefusalsSayExpectedAndGot) {
   };
   for (const Row& row : rows)
     EXPECT_EQ(unsupported(row.variant, row.args).value_or(""), row.reason) << row.variant << " K=" << row.args.K;
+}
+
+TEST(Schedules, AutomaticIsStaticUpToAFewRoundsOfResidentBlocks) {
+  EXPECT_EQ(name(Schedule::automatic), "automatic");
+  EXPECT_EQ(name(Schedule::static_grid), "static");
+  EXPECT_EQ(name(Schedule::persistent), "persistent");
+  constexpr std::int64_t kResident = 132;
+  for (const std::int64_t blocks :
+       {std::int64_t{0}, std::int64_t{1}, kStaticRounds * kResident, kStaticRounds * kResident + 1}) {
+    EXPECT_EQ(runs_persistent(Schedule::automatic, blocks, kResident), blocks > kStaticRounds * kResident) << blocks;
+    EXPECT_TRUE(runs_persistent(Schedule::persistent, blocks, kResident));
+    EXPECT_FALSE(runs_persistent(Schedule::static_grid, blocks, kResident));
+  }
 }
 
 TEST(Variants, AutoTakesChunksWhereTheyFitAndSequencesAreLongEnough) {

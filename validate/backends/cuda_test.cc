@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "core/inputs.h"
 #include "kernels/gdn/gdn.h"
+#include "validate/ladder/promises.h"
 #include "validate/run.h"
 
 namespace deltagauge::validate {
@@ -48,6 +49,32 @@ TEST_F(CudaBackends, AProblemThatNoGpuCouldRunIsRefusedForThatReason) {
   }
 }
 
+TEST_F(CudaBackends, PromiseTheBitsOfTheirSchedules) {
+  const struct {
+    std::string_view backend;
+    std::vector<std::string> schedules;
+  } rows[] = {
+      {"cuda.gdn.recurrent", {"cuda.gdn.recurrent.static", "cuda.gdn.recurrent.persistent"}},
+      {"cuda.gdn.chunk_sm80", {"cuda.gdn.chunk_sm80.static", "cuda.gdn.chunk_sm80.persistent"}},
+      {"cuda.gdn.chunk_sm80_split", {"cuda.gdn.chunk_sm80_split.static", "cuda.gdn.chunk_sm80_split.persistent"}},
+      {"cuda.gdn.chunk_sm90", {}},
+      {"cuda.l2norm", {}},
+  };
+  for (const auto& row : rows) {
+    const Promises* promises = promises_of(registry.get(row.backend));
+    ASSERT_NE(promises, nullptr);
+    std::vector<std::string> got;
+    for (const Backend* other : promises->schedules()) got.emplace_back(other->name());
+    EXPECT_EQ(got, row.schedules);
+  }
+  Registry cpu;
+  add_cpu_backends(cpu);
+  for (const Backend* backend : cpu.match("*")) {
+    const Promises* promises = promises_of(*backend);
+    EXPECT_TRUE(promises == nullptr || promises->schedules().empty()) << backend->name();
+  }
+}
+
 constexpr std::string_view kSupported[] = {
     "gdn/fwd/len=70+0+1,HK=1,HV=2,K=64,V=64,cap=80/bf16/h0=normal=1",
     "gdn/fwd/len=70x2,HK=1,HV=2,K=64,V=64/f16/layout=dense/l2norm=on/fast",
@@ -84,6 +111,12 @@ TEST_F(CudaBackends, APlanRunsTwiceToTheSameBitsAndDamagesNothing) {
         EXPECT_TRUE(bitwise_equal(tensor, get(second, name))) << backend->name() << " " << name << " " << id;
       for (const std::string& damage : plan->audit()) ADD_FAILURE() << backend->name() << " " << id << ": " << damage;
       EXPECT_NE(dynamic_cast<DevicePlan*>(plan.get()), nullptr) << backend->name();
+      for (const Backend* other : promises_of(*backend)->schedules()) {
+        const auto scheduled = other->plan(c.problem, make_inputs(c), {.taps = true});
+        scheduled->run();
+        for (const auto& [name, tensor] : scheduled->outputs())
+          EXPECT_TRUE(bitwise_equal(tensor, get(first, name))) << other->name() << " " << name << " " << id;
+      }
     }
 }
 
