@@ -32,6 +32,15 @@ Args good() {
           .scale = 0.125f};
 }
 
+Args pool() {
+  Args args = good();
+  args.state_indices = reinterpret_cast<const std::int32_t*>(memory);
+  args.has_initial_state = reinterpret_cast<const std::uint8_t*>(memory);
+  args.slots = 3;
+  args.slot_stride = args.HV * args.V * args.K;
+  return args;
+}
+
 TEST(Fwd, BadArgumentsGiveAnErrorWithExpectedAndGot) {
   struct Row {
     std::string_view variant;
@@ -73,6 +82,8 @@ TEST(Fwd, BadArgumentsGiveAnErrorWithExpectedAndGot) {
        "gdn.fwd: cu_seqlens: expected an address that is a multiple of 4 bytes, got remainder 2"},
       {"recurrent", [](Args& a) { a.tap_S = reinterpret_cast<float*>(memory); },
        "gdn.fwd: tap_S: expected null, since recurrent forms no chunks, got a pointer"},
+      {"chunk_sm90", [](Args& a) { a.schedule = Schedule::persistent; },
+       "gdn.fwd: variant chunk_sm90: schedule: expected automatic or static, got persistent"},
       {"chunk_sm80", [](Args& a) { a.k = memory + 2; },
        "gdn.fwd: k: expected an address that is a multiple of 16 bytes, got remainder 2"},
   };
@@ -81,6 +92,41 @@ TEST(Fwd, BadArgumentsGiveAnErrorWithExpectedAndGot) {
     row.spoil(args);
     EXPECT_EQ(error_of([&] { fwd(row.variant, args, nullptr); }), row.message);
   }
+}
+
+TEST(Fwd, ABadStatePoolGivesAnErrorWithExpectedAndGot) {
+  struct Row {
+    std::string_view variant;
+    std::function<void(Args&)> spoil;
+    std::string message;
+  };
+  const std::string alone =
+      "gdn.fwd: state_indices: expected a device pointer beside slots, slot_stride or has_initial_state, got null";
+  const Row rows[] = {
+      {"recurrent", [](Args& a) { a.state_indices = nullptr; }, alone},
+      {"recurrent", [](Args& a) { a.state_indices = nullptr, a.slots = a.slot_stride = 0; }, alone},
+      {"recurrent", [](Args& a) { a.state_indices = nullptr, a.has_initial_state = nullptr, a.slots = 0; }, alone},
+      {"recurrent", [](Args& a) { a.slots = 1; }, "gdn.fwd: slots: expected at least 2, since slot 0 is reserved, got 1"},
+      {"recurrent", [](Args& a) { --a.slot_stride; }, "gdn.fwd: slot_stride: expected at least HV V K = 16384, got 16383"},
+      {"chunk_sm80", [](Args& a) { ++a.slot_stride; },
+       "gdn.fwd: variant chunk_sm80: slot_stride: expected a multiple of 16 bytes, got 65540"},
+      {"recurrent", [](Args& a) { a.initial_state = a.final_state = nullptr; },
+       "gdn.fwd: final_state: expected the pool, initial_state itself, got null"},
+      {"recurrent", [](Args& a) { a.final_state = nullptr; },
+       "gdn.fwd: final_state: expected the pool, initial_state itself, got null"},
+      {"recurrent", [](Args& a) { a.final_state = memory + 256; },
+       "gdn.fwd: final_state: expected the pool, initial_state itself, got another address"},
+      {"recurrent", [](Args& a) { a.state_indices = reinterpret_cast<const std::int32_t*>(memory + 1); },
+       "gdn.fwd: state_indices: expected an address that is a multiple of 4 bytes, got remainder 1"},
+  };
+  for (const Row& row : rows) {
+    Args args = pool();
+    row.spoil(args);
+    EXPECT_EQ(error_of([&] { fwd(row.variant, args, nullptr); }), row.message);
+  }
+  Args nobody = pool();
+  nobody.T = nobody.N = 0;
+  for (const Variant& variant : variants()) EXPECT_NO_THROW(fwd(variant.name, nobody, nullptr)) << variant.name;
 }
 
 TEST(Fwd, NothingToDoIsNotAnError) {

@@ -11,6 +11,7 @@
 
 #include "kernels/device/varlen.cuh"
 #include "kernels/gdn/launch.cuh"
+#include "kernels/gdn/state_slot.cuh"
 
 namespace deltagauge::kernels::gdn::chunk_sm80 {
 

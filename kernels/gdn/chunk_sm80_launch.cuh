@@ -23,8 +23,8 @@ inline Limits limits() {
 template <class Io, class Shape>
 void launch_scan(const Params& p, cudaStream_t stream) {
   const std::int64_t blocks = p.args.N * p.args.HV * (Shape::D / (16 * Shape::warps));
-  runtime::launch("gdn.chunk_sm80 scan", scan<Io, Shape>, blocks, 32 * Shape::warps,
-                  Shape::stages * sizeof(Stage<Io, Shape>), stream, p);
+  launch_scheduled("gdn.chunk_sm80 scan", scan<Io, Shape, false>, scan<Io, Shape, true>, blocks, 32 * Shape::warps,
+                   Shape::stages * sizeof(Stage<Io, Shape>), stream, p);
 }
 
 // The fewer (sequence, head) pairs there are, the fewer V rows a block takes, so that all multiprocessors have one.
@@ -47,8 +47,8 @@ void launch_scan_of(const Params& p, cudaStream_t stream) {
 template <class Io, int kD>
 void launch_chunk_sm80_as(const chunk_sm80::Params& p, cudaStream_t stream) {
   using namespace chunk_sm80;
-  runtime::launch("gdn.chunk_sm80 prepare", prepare<Io, kD>, slots(p.args) * p.args.HK, kPrepareThreads,
-                  sizeof(PrepareSmem<Io, kD>), stream, p);
+  launch_scheduled("gdn.chunk_sm80 prepare", prepare<Io, kD, false>, prepare<Io, kD, true>, slots(p.args) * p.args.HK,
+                   kPrepareThreads, sizeof(PrepareSmem<Io, kD>), stream, p);
   if (p.split) return launch_scan_of<Io, kD, true>(p, stream);
   launch_scan_of<Io, kD, false>(p, stream);
 }

@@ -1,5 +1,6 @@
 // gdn.chunk_sm80, first kernel: gates, (I + A)^-1 and P of every chunk (equations in chunk_sm80.cuh).
-// grid: x = slot * HK + key head        block: two teams of 4 warps; warp w of a team owns rows 16 w .. 16 w + 15
+// grid: x = slot * HK + key head, or persistent (schedule.cuh)        block: two teams of 4 warps; warp w of a team owns
+// rows 16 w .. 16 w + 15
 //   team 0   k k^T, A and (I + A)^-1 of one value head of the group after the other (chunk_sm80_inverse.cuh)
 //   team 1   the gates, then q k^T and P of one value head after the other
 // shared: PrepareSmem; q and k are normalised there first when asked.
@@ -10,6 +11,7 @@
 #include "kernels/device/tile.cuh"
 #include "kernels/gdn/chunk_sm80.cuh"
 #include "kernels/gdn/chunk_sm80_inverse.cuh"
+#include "kernels/gdn/schedule.cuh"
 
 namespace deltagauge::kernels::gdn::chunk_sm80 {
 
@@ -22,11 +24,15 @@ struct alignas(256) PrepareSmem {
   Gates gates[kBlocks];  // of up to four value heads
 };
 
-// Chunk of a slot; rows <= 0 when the slot is unused.
+// Chunk of a slot; rows <= 0 when the slot is unused or its sequence has no state slot.
 struct Chunk {
   std::int64_t n, index, begin;  // sequence, chunk of the sequence, first row
   int rows;                      // valid ones, at most kC
 };
+__device__ inline Chunk chunk_of(const Rows& rows, std::int64_t n, std::int64_t index) {
+  const std::int64_t begin = rows.begin + index * kC, left = rows.end - begin;
+  return {n, index, begin, static_cast<int>(left < 0 ? 0 : left < kC ? left : kC)};
+}
 // One warp: each round narrows the sequences n .. past - 1 that may hold the slot by 33, a probe a lane.
 __device__ inline Chunk find_chunk(const Params& p, std::int64_t slot) {
   std::int64_t n = 0, past = p.args.N;  // first_slot(n) <= slot < first_slot(past)
@@ -37,9 +43,14 @@ __device__ inline Chunk find_chunk(const Params& p, std::int64_t slot) {
     past = past < n + step ? past : n + step;
   }
   const Rows rows = rows_of(p, n);
-  const std::int64_t index = slot - first_slot(rows.begin, n), begin = rows.begin + index * kC;
-  if (index < 0 || begin >= rows.end) return {n, index, begin, 0};
-  return {n, index, begin, static_cast<int>(rows.end - begin < kC ? rows.end - begin : kC)};
+  const std::int64_t index = slot - first_slot(rows.begin, n);
+  if (index < 0 || state_slot(p.args, n, false).absent) return {n, index, 0, 0};
+  return chunk_of(rows, n, index);
+}
+// Of a walk over the chunks that are there.
+__device__ inline unsigned chunks_of(const Params& p, std::int64_t n) {
+  const Rows rows = rows_of(p, n);
+  return state_slot(p.args, n, false).absent ? 0 : static_cast<unsigned>((rows.end - rows.begin + kC - 1) / kC);
 }
 
 // g in log2 units as a multiple of 2^-40, so that sums are exact in any order. 2^-160 is 0 in f32, subnormals included, so
@@ -143,13 +154,9 @@ __device__ void store_P(const BlockRow& qk, const Gates& gates, int w, bool spli
 }
 
 template <class Io, int kD>
-__global__ void __launch_bounds__(kPrepareThreads, 3) prepare(const __grid_constant__ Params p) {
-  extern __shared__ __align__(256) char shared[];
-  auto& smem = *reinterpret_cast<PrepareSmem<Io, kD>*>(shared);
+__device__ void prepare_chunk(const Params& p, const Chunk& at, std::int64_t slot, std::int64_t hk,
+                              PrepareSmem<Io, kD>& smem) {
   const Args& a = p.args;
-  const std::int64_t slot = blockIdx.x / static_cast<unsigned>(a.HK), hk = blockIdx.x % static_cast<unsigned>(a.HK);
-  const Chunk at = find_chunk(p, slot);
-  if (at.rows <= 0) return;
   const int team = threadIdx.x / kTeamThreads, w = threadIdx.x / 32 % kBlocks;
   const std::int64_t first = (at.begin * a.HK + hk) * kD, stride = a.HK * kD;
   const std::int64_t group = a.HV / a.HK;
@@ -189,6 +196,26 @@ __global__ void __launch_bounds__(kPrepareThreads, 3) prepare(const __grid_const
       multiply_rows<Io, kD>(q, k, w, products);
       store_P(products, smem.gates[one], w, p.split, records[head].P);
     }
+  }
+}
+
+template <class Io, int kD, bool kPersistent>
+__global__ void __launch_bounds__(kPrepareThreads, 3) prepare(const __grid_constant__ Params p) {
+  extern __shared__ __align__(256) char shared[];
+  auto& smem = *reinterpret_cast<PrepareSmem<Io, kD>*>(shared);
+  const auto HK = static_cast<unsigned>(p.args.HK);
+  if constexpr (kPersistent) {
+    __shared__ Walk walk;
+    walk.start();
+    while (walk.next(p.args, HK, [&](unsigned n) { return chunks_of(p, n); })) {
+      const Rows rows = rows_of(p, walk.n);
+      prepare_chunk<Io, kD>(p, chunk_of(rows, walk.n, walk.unit), first_slot(rows.begin, walk.n) + walk.unit, walk.part,
+                            smem);
+    }
+  } else {
+    const std::int64_t slot = blockIdx.x / HK;
+    const Chunk at = find_chunk(p, slot);
+    if (at.rows > 0) prepare_chunk<Io, kD>(p, at, slot, blockIdx.x % HK, smem);
   }
 }
 

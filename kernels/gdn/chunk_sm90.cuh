@@ -108,6 +108,7 @@ struct alignas(1024) Smem90 {
 struct Work {
   std::int64_t n, h, hk, begin, end, chunks;
   int column;  // first V row of the block
+  StateSlot slot;
   __device__ int valid(std::int64_t chunk) const {
     const std::int64_t left = end - begin - chunk * kC;
     return static_cast<int>(left < kC ? left : kC);

@@ -16,13 +16,10 @@ __global__ void __launch_bounds__(Shape::threads, 1) chunk_kernel(const __grid_c
   const Args& a = p.args;
   const std::int64_t head = blockIdx.x / Shape::splits, n = head / a.HV, h = head % a.HV;
   const Rows rows = rows_of(p, n);
-  const Work work{n,
-                  h,
-                  h / (a.HV / a.HK),
-                  rows.begin,
-                  rows.end,
-                  (rows.end - rows.begin + kC - 1) / kC,
-                  static_cast<int>(blockIdx.x % Shape::splits) * 64 * Shape::states};
+  const StateSlot slot = state_slot(a, n, rows.begin == rows.end);
+  const int column = static_cast<int>(blockIdx.x % Shape::splits) * 64 * Shape::states;
+  if (slot.absent) return zero_output<Io>(a, h, rows, column, 64 * Shape::states);
+  const Work work{n, h, h / (a.HV / a.HK), rows.begin, rows.end, (rows.end - rows.begin + kC - 1) / kC, column, slot};
   auto* zero = reinterpret_cast<uint4*>(smem.pairs);  // above the diagonals nothing is ever written
   for (int i = threadIdx.x; i < static_cast<int>(sizeof(smem.pairs) / 16); i += Shape::threads) zero[i] = uint4{};
   if (threadIdx.x == 0) {

@@ -125,7 +125,7 @@ __device__ void run_state(const Params& p, const Work& work, Smem90<Io, Shape>& 
   const Args& a = p.args;
   const Warp<Io> l;
   const int warp = 4 * group + threadIdx.x / 32 % 4, column = work.column + 16 * warp;
-  const std::int64_t matrix = ((work.n * a.HV + work.h) * kD + column) * kD;
+  const std::int64_t matrix = work.slot.first + (work.h * kD + column) * kD;
   const auto load_v = [&](std::int64_t chunk) {
     if (chunk < work.chunks) {
       const std::int64_t first = work.begin + chunk * kC;
@@ -137,7 +137,7 @@ __device__ void run_state(const Params& p, const Work& work, Smem90<Io, Shape>& 
 
   load_v(0);
   float S[kD / 8][4] = {};
-  if (a.initial_state != nullptr) {
+  if (work.slot.read) {
     if (a.state == DType::f32)
       load_state(static_cast<const float*>(a.initial_state) + matrix, S, l.group, l.t);
     else
@@ -151,7 +151,7 @@ __device__ void run_state(const Params& p, const Work& work, Smem90<Io, Shape>& 
       store_state(a.tap_S + (((tap_block + chunk) * a.HV + work.h) * kD + column) * kD, S, l.group, l.t);
     do_chunk<Io, Shape>(p, work, chunk, column, smem, smem.v[chunk % 2][warp], S);
   }
-  if (a.final_state == nullptr) return;
+  if (!work.slot.write) return;
   if (a.state == DType::f32)
     store_state(static_cast<float*>(a.final_state) + matrix, S, l.group, l.t);
   else

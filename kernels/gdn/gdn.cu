@@ -39,6 +39,13 @@ void check_sizes(const Args& a) {
   runtime::require_size(kOp, "HV", a.HV, 1);
   if (a.HV % a.HK != 0) fail(kOp, ": HV: expected a multiple of HK = ", a.HK, ", got ", a.HV);
   runtime::require_even_split(kOp, a.cu_seqlens, a.T, a.N);
+  if (a.state_indices != nullptr) {
+    if (a.slots < 2) fail(kOp, ": slots: expected at least 2, since slot 0 is reserved, got ", a.slots);
+    if (a.slot_stride < a.HV * a.V * a.K)
+      fail(kOp, ": slot_stride: expected at least HV V K = ", a.HV * a.V * a.K, ", got ", a.slot_stride);
+  } else if (a.slots != 0 || a.slot_stride != 0 || a.has_initial_state != nullptr) {
+    fail(kOp, ": state_indices: expected a device pointer beside slots, slot_stride or has_initial_state, got null");
+  }
   if (!std::isfinite(a.scale) || a.scale == 0) fail(kOp, ": scale: expected a finite number other than 0, got ", a.scale);
 }
 
@@ -54,6 +61,10 @@ void check_pointers(const Args& a, const Variant& v) {
   }
   runtime::require_aligned(kOp, "initial_state", a.initial_state, state);
   runtime::require_aligned(kOp, "final_state", a.final_state, state);
+  runtime::require_aligned(kOp, "state_indices", a.state_indices, sizeof(std::int32_t));
+  if (a.state_indices != nullptr && (a.initial_state == nullptr || a.final_state != a.initial_state))
+    fail(kOp, ": final_state: expected the pool, initial_state itself, got ",
+         a.final_state == nullptr || a.initial_state == nullptr ? "null" : "another address");
   runtime::require_aligned(kOp, "cu_seqlens", a.cu_seqlens, sizeof(std::int32_t));
   const struct {
     std::string_view name;

@@ -12,6 +12,16 @@
 
 namespace deltagauge::kernels::gdn {
 
+// How a kernel's blocks get their work; the bits are the same. A static grid has a block for every item of work that the
+// capacity T, N could need, and those without work end at once. A persistent one has as many blocks as the device holds at
+// once, and they walk over the work that cu_seqlens and the pool say there is.
+enum class Schedule : std::uint8_t {
+  automatic,  // persistent where a static grid would be more than a few rounds of resident blocks (kernels/gdn/schedule.h)
+  static_grid,
+  persistent,
+};
+std::string_view name(Schedule schedule);  // "automatic", "static", "persistent"
+
 // Device pointers unless said otherwise. Rows are packed tokens; sequence n owns rows [cu_seqlens[n], cu_seqlens[n+1]).
 // Rows at and past cu_seqlens[N] are neither read nor written.
 struct Args {
@@ -20,16 +30,24 @@ struct Args {
   const void* v = nullptr;                   // [T, HV, V] io
   const void* g = nullptr;                   // [T, HV] gate_dtype; natural log of the decay, <= 0, -inf allowed
   const void* beta = nullptr;                // [T, HV] beta_dtype
-  const void* initial_state = nullptr;       // [N, HV, V, K] state, or null: zero
+  const void* initial_state = nullptr;       // [N, HV, V, K] state, or null: zero; of a pool see below
   const std::int32_t* cu_seqlens = nullptr;  // [N + 1], or null: N sequences of T / N rows each
   void* o = nullptr;                         // [T, HV, V] io; what passes io's largest value is stored as infinity
   void* final_state = nullptr;               // [N, HV, V, K] state, or null: not wanted; may be initial_state itself
   void* workspace = nullptr;                 // workspace_bytes(args) bytes, 256-byte aligned
+  // A state pool (docs/math.md#state-pool): initial_state and final_state are one memory of `slots` slots [HV, V, K], a
+  // slot_stride apart. Sequence n advances slot state_indices[n] in place; positive indices are unique. One that is not in
+  // [1, slots) stands for no slot: rows of o are zero and nothing else is touched.
+  const std::int32_t* state_indices = nullptr;      // [N], or null: no pool
+  const std::uint8_t* has_initial_state = nullptr;  // [N], 0: starts from zero, the slot is not read; null: all 1
+  std::int64_t slots = 0;                           // 0 without a pool, else at least 2
+  std::int64_t slot_stride = 0;                     // elements, at least HV V K; a multiple of Variant::alignment in bytes
   std::int64_t T = 0, N = 0, HK = 0, HV = 0, K = 0, V = 0;
   DType io = DType::bf16, state = DType::f32, gate_dtype = DType::f32, beta_dtype = DType::f32;
   float scale = 0;      // of q, as applied (no default here)
   bool l2norm = false;  // normalise q and k rows first: x / sqrt(sum x^2 + 1e-6)
   bool fast_math = false;
+  Schedule schedule = Schedule::automatic;
   // Debug taps, all optional, f32. C = 64 rows a chunk, chunks counted per sequence, chunk_offset[n] = sum of
   // ceil(length / 64) over the sequences before n; NC chunks in all.
   float* tap_Ainv = nullptr;   // [NC, HV, 64, 64]
@@ -52,6 +70,7 @@ struct Variant {
   std::string_view head_sizes;  // K and V it takes, in words
   bool (*fits)(std::int64_t K, std::int64_t V);
   std::size_t alignment;  // of q k v o and the states, in bytes; 0: that of their elements
+  bool persistent;        // whether it has a persistent schedule beside the static one
   bool taps;              // whether it gives tap_Ainv, tap_S and tap_v_new
   int sm = 0;             // the one compute capability, times ten, that it runs on; 0: any from 80
   // A quantity without one was safe to the end of the search.

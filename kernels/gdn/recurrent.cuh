@@ -1,9 +1,9 @@
 // The gated delta rule token by token, any K, V <= 256. Rows of the state never mix, so a block owns kRows of them.
 //   D = exp(g_t) S;  u = beta_t (v_t - D k_t);  S = D + u k_t^T;  o_t = scale S q_t          all in FP32
-// grid: x = (n * HV + h) * ceil(V / kRows) + row block        block: kThreads threads, kLanes to a group, kRowsPerGroup
-// rows of S to a group, S in registers: lane l of a group holds channels 32 i + 4 l .. + 3 of its rows.
-// shared: Smem, kTokens tokens of q, k (FP32, normalised, zero from K to kK), v, decay and beta; the next kTokens are on
-// their way in registers meanwhile. Every sum runs in an order that depends on K alone, so a sequence gives the same bits
+// grid: x = (n * HV + h) * ceil(V / kRows) + row block, or persistent (schedule.cuh)        block: kThreads threads, kLanes
+// to a group, kRowsPerGroup rows of S to a group, S in registers: lane l of a group holds channels 32 i + 4 l .. + 3 of its
+// rows. shared: Smem, kTokens tokens of q, k (FP32, normalised, zero from K to kK), v, decay and beta; the next kTokens are
+// on their way in registers meanwhile. Every sum runs in an order that depends on K alone, so a sequence gives the same bits
 // wherever it is packed.
 #pragma once
 #include <cuda_runtime.h>
@@ -13,6 +13,8 @@
 #include "kernels/device/row_norm.cuh"
 #include "kernels/device/varlen.cuh"
 #include "kernels/gdn/launch.cuh"
+#include "kernels/gdn/schedule.cuh"
+#include "kernels/gdn/state_slot.cuh"
 #include "kernels/runtime/arguments.h"
 #include "kernels/runtime/launch.cuh"
 
@@ -24,9 +26,9 @@ inline constexpr unsigned kAll = 0xffffffffu;
 
 struct Params {
   Args args;
-  int row_blocks;   // ceil(V / kRows)
-  bool wide_io;     // rows of q and k can be read in packs of kK / 32 elements
-  bool wide_state;  // rows of the states can be read and written in packs of 4 elements
+  unsigned row_blocks;  // ceil(V / kRows)
+  bool wide_io;         // rows of q and k can be read in packs of kK / 32 elements
+  bool wide_state;      // rows of the states can be read and written in packs of 4 elements
 };
 
 template <int kK>
@@ -40,18 +42,18 @@ struct Smem {
 
 // Where the block works.
 struct Place {
-  std::int64_t n, h, hk, begin, length;  // sequence, value head, key head, first row and number of rows of the sequence
-  int row0;                              // first row of S
+  int n, h, hk;                // sequence, value head, key head
+  std::int64_t begin, length;  // first row and number of rows of the sequence
+  int row0;                    // first row of S
 };
 
-__device__ inline Place place(const Params& p) {
+__device__ inline Place place(const Params& p, unsigned n, unsigned part) {
   const Args& a = p.args;
-  const std::int64_t head = blockIdx.x / p.row_blocks;
-  const Rows rows = sequence_rows(a.cu_seqlens, head / a.HV, a.N, a.T);
-  const std::int64_t h = head % a.HV;
-  return {head / a.HV,           h,
-          h / (a.HV / a.HK),     rows.begin,
-          rows.end - rows.begin, static_cast<int>(blockIdx.x % p.row_blocks) * kRows};
+  const Rows rows = sequence_rows(a.cu_seqlens, n, a.N, a.T);
+  const unsigned row_blocks = p.row_blocks, group = static_cast<unsigned>(a.HV / a.HK), h = part / row_blocks,
+                 row_block = part % row_blocks;
+  return {static_cast<int>(n), static_cast<int>(h),   static_cast<int>(h / group),
+          rows.begin,          rows.end - rows.begin, static_cast<int>(row_block) * kRows};
 }
 
 // kTokens tokens as they stand in memory. Warp w holds q and k of tokens w, w + kWarps, ..., kK / 32 channels a lane.
@@ -236,23 +238,24 @@ struct State {
 };
 
 template <class Io, int kK, class Math>
-__global__ void __launch_bounds__(kThreads, kK == 256 ? 2 : 4) kernel(const __grid_constant__ Params p) {
-  __shared__ Smem<kK> smem;
+__device__ void walk_tokens(const Params& p, const Place& at, Smem<kK>& smem) {
   constexpr int kTokens = Smem<kK>::kTokens;
   const Args& a = p.args;
-  const Place at = place(p);
   const int thread = threadIdx.x, lane = thread % kLanes, row = thread / kLanes * kRowsPerGroup;
-  const std::int64_t matrix = (at.n * a.HV + at.h) * a.V * a.K;
+  const StateSlot slot = state_slot(a, at.n, at.length == 0);
+  if (at.length == 0 && !slot.write) return;
+  if (slot.absent) return zero_output<Io>(a, at.h, {at.begin, at.begin + at.length}, at.row0, kRows);
+  const std::int64_t head = at.h * a.V * a.K;
 
   State<kK> state;
   Staged<Io, kK> staged;
   staged.load(p, at, 0);
-  if (a.initial_state == nullptr) {
+  if (!slot.read) {
     state.clear();
   } else if (a.state == DType::f32) {
-    state.load(static_cast<const float*>(a.initial_state) + matrix, at.row0 + row, lane, p);
+    state.load(static_cast<const float*>(a.initial_state) + slot.first + head, at.row0 + row, lane, p);
   } else {
-    state.load(static_cast<const __nv_bfloat16*>(a.initial_state) + matrix, at.row0 + row, lane, p);
+    state.load(static_cast<const __nv_bfloat16*>(a.initial_state) + slot.first + head, at.row0 + row, lane, p);
   }
 
   for (std::int64_t first = 0; first < at.length; first += kTokens) {
@@ -274,11 +277,30 @@ __global__ void __launch_bounds__(kThreads, kK == 256 ? 2 : 4) kernel(const __gr
     }
   }
 
-  if (a.final_state == nullptr) return;
+  const StateSlot end = state_slot(a, at.n, at.length == 0);  // asked again: the loop needs the registers
+  if (!end.write) return;
   if (a.state == DType::f32) {
-    state.store(static_cast<float*>(a.final_state) + matrix, at.row0 + row, lane, p);
+    state.store(static_cast<float*>(a.final_state) + end.first + head, at.row0 + row, lane, p);
   } else {
-    state.store(static_cast<__nv_bfloat16*>(a.final_state) + matrix, at.row0 + row, lane, p);
+    state.store(static_cast<__nv_bfloat16*>(a.final_state) + end.first + head, at.row0 + row, lane, p);
+  }
+}
+
+template <class Io, int kK, class Math, bool kPersistent>
+__global__ void __launch_bounds__(kThreads, kK == 256 ? 2 : 4) kernel(const __grid_constant__ Params p) {
+  __shared__ Smem<kK> smem;
+  const unsigned parts = static_cast<unsigned>(p.args.HV) * p.row_blocks;
+  if constexpr (kPersistent) {
+    __shared__ Walk walk;
+    __shared__ Place at;  // not in registers, which the body needs
+    walk.start();
+    while (walk.next(p.args, parts, [&](unsigned n) { return has_work(p.args, n); })) {
+      if (threadIdx.x == 0) at = place(p, walk.n, walk.part);
+      __syncthreads();  // the place is there
+      walk_tokens<Io, kK, Math>(p, at, smem);
+    }
+  } else {
+    walk_tokens<Io, kK, Math>(p, place(p, blockIdx.x / parts, blockIdx.x % parts), smem);
   }
 }
 
@@ -286,14 +308,16 @@ template <class Io, int kK, class Math>
 void launch(const Args& args, cudaStream_t stream) {
   using IoPack = Pack<Io, kK / 32>;
   const std::size_t state_pack = 4 * size_of(args.state);
-  const int row_blocks = static_cast<int>((args.V + kRows - 1) / kRows);
+  const auto row_blocks = static_cast<unsigned>((args.V + kRows - 1) / kRows);
   const Params params{.args = args,
                       .row_blocks = row_blocks,
                       .wide_io = args.K % (kK / 32) == 0 && runtime::aligned(args.q, alignof(IoPack)) &&
                                  runtime::aligned(args.k, alignof(IoPack)),
-                      .wide_state = args.K % 4 == 0 && runtime::aligned(args.initial_state, state_pack) &&
+                      .wide_state = args.K % 4 == 0 && args.slot_stride % 4 == 0 &&
+                                    runtime::aligned(args.initial_state, state_pack) &&
                                     runtime::aligned(args.final_state, state_pack)};
-  runtime::launch("gdn.recurrent", kernel<Io, kK, Math>, args.N * args.HV * row_blocks, kThreads, 0, stream, params);
+  launch_scheduled("gdn.recurrent", kernel<Io, kK, Math, false>, kernel<Io, kK, Math, true>, args.N * args.HV * row_blocks,
+                   kThreads, 0, stream, params);
 }
 
 }  // namespace deltagauge::kernels::gdn::recurrent

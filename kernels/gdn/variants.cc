@@ -43,6 +43,7 @@ constexpr Variant kVariants[] = {
      .head_sizes = "K and V in [1, 256]",
      .fits = fits_any,
      .alignment = 0,
+     .persistent = true,
      .taps = false,
      .limits = kRecurrentLimits},
     {.name = "chunk_sm80",
@@ -52,6 +53,7 @@ constexpr Variant kVariants[] = {
      .head_sizes = "K = V, 64 or 128",
      .fits = fits_chunk,
      .alignment = 16,
+     .persistent = true,
      .taps = true,
      .limits = kChunkLimits},
     {.name = "chunk_sm90",
@@ -61,6 +63,7 @@ constexpr Variant kVariants[] = {
      .head_sizes = "K = V, 64 or 128",
      .fits = fits_chunk,
      .alignment = 16,
+     .persistent = false,
      .taps = true,
      .sm = 90,
      .limits = kChunkLimits},
@@ -71,11 +74,17 @@ constexpr Variant kVariants[] = {
      .head_sizes = "K = V, 64 or 128",
      .fits = fits_chunk,
      .alignment = 16,
+     .persistent = true,
      .taps = true,
      .limits = kSplitLimits},
 };
 
 }  // namespace
+
+std::string_view name(Schedule schedule) {
+  constexpr std::string_view kNames[] = {"automatic", "static", "persistent"};
+  return kNames[static_cast<std::size_t>(schedule)];
+}
 
 std::span<const Variant> variants() { return kVariants; }
 
@@ -122,6 +131,12 @@ std::optional<std::string> unsupported(std::string_view variant, const Args& arg
   if (!v.fits(args.K, args.V))
     return "head sizes: expected " + std::string(v.head_sizes) + ", got K = " + std::to_string(args.K) +
            ", V = " + std::to_string(args.V);
+  if (args.schedule == Schedule::persistent && !v.persistent)
+    return "schedule: expected automatic or static, got persistent";
+  if (const auto bytes = args.slot_stride * static_cast<std::int64_t>(size_of(args.state)),
+      alignment = static_cast<std::int64_t>(v.alignment);
+      alignment && bytes % alignment != 0)
+    return "slot_stride: expected a multiple of " + std::to_string(alignment) + " bytes, got " + std::to_string(bytes);
   if (args.HV > 0 && args.N > kMaxPairs / args.HV)
     return "N * HV: expected at most " + std::to_string(kMaxPairs) + ", got N = " + std::to_string(args.N) +
            ", HV = " + std::to_string(args.HV);

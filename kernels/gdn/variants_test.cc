@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "kernels/gdn/gdn.h"
+#include "kernels/gdn/schedule.h"
 
 namespace deltagauge::kernels::gdn {
 namespace {
@@ -42,6 +43,13 @@ TEST(Variants, RefusalsSayExpectedAndGot) {
   Args f32 = shape(64, 1, 64, 64), f64_state = f32, i32_gate = f32, f64_beta = f32, many = shape(1, 1 << 26, 64, 64);
   f32.io = DType::f32;
   f64_state.state = DType::f64;
+  Args odd_slots = shape(10, 1, 64, 64), bf16_slots = odd_slots;
+  odd_slots.slot_stride = 4 * 64 * 64 + 3;
+  bf16_slots.slot_stride = 4 * 64 * 64 + 4;
+  bf16_slots.state = DType::bf16;
+  Args persistent = shape(10, 1, 64, 64), fixed = persistent;
+  persistent.schedule = Schedule::persistent;
+  fixed.schedule = Schedule::static_grid;
   i32_gate.gate_dtype = DType::i32;
   f64_beta.beta_dtype = DType::f64;
   const Row rows[] = {
@@ -58,6 +66,13 @@ TEST(Variants, RefusalsSayExpectedAndGot) {
       {"chunk_sm80", shape(10, 1, 64, 128), "head sizes: expected K = V, 64 or 128, got K = 64, V = 128"},
       {"chunk_sm80", shape(10, 1, 96, 96), "head sizes: expected K = V, 64 or 128, got K = 96, V = 96"},
       {"chunk_sm80", f32, "io: expected one of bf16 f16, got f32"},
+      {"recurrent", persistent, ""},
+      {"chunk_sm80", persistent, ""},
+      {"chunk_sm90", persistent, "schedule: expected automatic or static, got persistent"},
+      {"chunk_sm90", fixed, ""},
+      {"recurrent", odd_slots, ""},
+      {"chunk_sm80", odd_slots, "slot_stride: expected a multiple of 16 bytes, got 65548"},
+      {"chunk_sm80", bf16_slots, "slot_stride: expected a multiple of 16 bytes, got 32776"},
       {"auto", f32, ""},
       {"auto", shape(10, 1, 300, 300), "head sizes: expected K and V in [1, 256], got K = 300, V = 300"},
   };
@@ -71,6 +86,19 @@ TEST(Variants, ALimitIsOfOneQuantityAndOneIo) {
   EXPECT_FALSE(beyond_limit("chunk_sm80", DType::f16, "h0", 143982512));
   EXPECT_FALSE(beyond_limit("chunk_sm80", DType::bf16, "h0", 1e9));
   EXPECT_FALSE(beyond_limit("chunk_sm80", DType::f16, "g", 1e38));
+}
+
+TEST(Schedules, AutomaticIsStaticUpToAFewRoundsOfResidentBlocks) {
+  EXPECT_EQ(name(Schedule::automatic), "automatic");
+  EXPECT_EQ(name(Schedule::static_grid), "static");
+  EXPECT_EQ(name(Schedule::persistent), "persistent");
+  constexpr std::int64_t kResident = 132;
+  for (const std::int64_t blocks :
+       {std::int64_t{0}, std::int64_t{1}, kStaticRounds * kResident, kStaticRounds * kResident + 1}) {
+    EXPECT_EQ(runs_persistent(Schedule::automatic, blocks, kResident), blocks > kStaticRounds * kResident) << blocks;
+    EXPECT_TRUE(runs_persistent(Schedule::persistent, blocks, kResident));
+    EXPECT_FALSE(runs_persistent(Schedule::static_grid, blocks, kResident));
+  }
 }
 
 TEST(Variants, AutoTakesChunksWhereTheyFitAndSequencesAreLongEnough) {

@@ -1,5 +1,6 @@
-// CUDA backends: cuda.gdn.<variant> for every entry of the variant table, cuda.l2norm, cuda.gate. They are listed and asked
-// for reasons in any build; plans need the CUDA half (DELTAGAUGE_HAVE_CUDA) and a GPU.
+// CUDA backends: cuda.gdn.<variant> for every entry of the variant table, which promises the bits of its static and its
+// persistent schedule where it has both, cuda.l2norm, cuda.gate. They are listed and asked for reasons in any build; plans
+// need the CUDA half (DELTAGAUGE_HAVE_CUDA) and a GPU.
 #include <algorithm>
 #include <functional>
 #include <string>
@@ -11,6 +12,7 @@
 #include "kernels/gdn/gdn.h"
 #include "kernels/l2norm/l2norm.h"
 #include "validate/backends/arena_plan.h"
+#include "validate/ladder/promises.h"
 #include "validate/run.h"
 #if DELTAGAUGE_HAVE_CUDA
 #include "kernels/runtime/buffer.h"
@@ -28,31 +30,23 @@ using Pointers = std::function<void*(std::string_view name)>;
 
 constexpr std::int64_t kTapChunk = 64;  // rows of a chunk in the kernels' taps
 
-// The state pool, in whichever members Args has for it.
-template <class Args>
-void pool_sizes(Args& a, const Problem& p) {
-  if constexpr (requires { a.slots, a.slot_stride; }) {
-    a.slots = p.slots;
-    a.slot_stride = p.slots ? p.HV * p.V * p.K + p.slot_pad : 0;
-  }
-}
-
-gdn::Args gdn_args(const Problem& p) {
-  gdn::Args a{.T = p.rows(),
-              .N = p.sequences(),
-              .HK = p.HK,
-              .HV = p.HV,
-              .K = p.K,
-              .V = p.V,
-              .io = p.io,
-              .state = p.state,
-              .gate_dtype = p.gate_dtype,
-              .beta_dtype = p.beta_dtype,
-              .scale = static_cast<float>(p.q_scale()),
-              .l2norm = p.l2norm == Switch::on,
-              .fast_math = p.math == MathMode::fast};
-  pool_sizes(a, p);
-  return a;
+gdn::Args gdn_args(const Problem& p, gdn::Schedule schedule) {
+  return {.slots = p.slots,
+          .slot_stride = p.slots ? p.HV * p.V * p.K + p.slot_pad : 0,
+          .T = p.rows(),
+          .N = p.sequences(),
+          .HK = p.HK,
+          .HV = p.HV,
+          .K = p.K,
+          .V = p.V,
+          .io = p.io,
+          .state = p.state,
+          .gate_dtype = p.gate_dtype,
+          .beta_dtype = p.beta_dtype,
+          .scale = static_cast<float>(p.q_scale()),
+          .l2norm = p.l2norm == Switch::on,
+          .fast_math = p.math == MathMode::fast,
+          .schedule = schedule};
 }
 
 // Why the scale of an input, as the axes name it, is past what a variant bears. Overrides are no part of a problem: with
@@ -104,18 +98,9 @@ struct Kernel {
 
 #if DELTAGAUGE_HAVE_CUDA
 
-std::size_t gdn_workspace(std::string_view variant, const Problem& p) { return gdn::workspace_bytes(variant, gdn_args(p)); }
+std::size_t gdn_workspace(std::string_view variant, const gdn::Args& args) { return gdn::workspace_bytes(variant, args); }
 
-template <class Args>
-void bind_pool(Args& a, const Pointers& at) {
-  if constexpr (requires { a.state_indices, a.has_initial_state; }) {
-    a.state_indices = static_cast<const std::int32_t*>(at("state_indices"));
-    a.has_initial_state = static_cast<const std::uint8_t*>(at("has_initial_state"));
-  }
-}
-
-void launch_gdn(std::string_view variant, const Problem& p, const Pointers& at, void* stream) {
-  gdn::Args a = gdn_args(p);
+void launch_gdn(std::string_view variant, gdn::Args a, const Pointers& at, void* stream) {
   a.q = at("q");
   a.k = at("k");
   a.v = at("v");
@@ -125,7 +110,8 @@ void launch_gdn(std::string_view variant, const Problem& p, const Pointers& at, 
   a.cu_seqlens = static_cast<const std::int32_t*>(at("cu_seqlens"));
   a.o = at("o");
   a.final_state = at("final_state");
-  bind_pool(a, at);
+  a.state_indices = static_cast<const std::int32_t*>(at("state_indices"));
+  a.has_initial_state = static_cast<const std::uint8_t*>(at("has_initial_state"));
   a.workspace = at("workspace");
   a.tap_Ainv = static_cast<float*>(at("Ainv"));
   a.tap_S = static_cast<float*>(at("S"));
@@ -234,8 +220,8 @@ std::unique_ptr<Plan> make_plan(const Kernel& kernel, const Problem& problem, co
 
 #else
 
-std::size_t gdn_workspace(std::string_view, const Problem&) { return 0; }
-void launch_gdn(std::string_view, const Problem&, const Pointers&, void*) {}
+std::size_t gdn_workspace(std::string_view, const gdn::Args&) { return 0; }
+void launch_gdn(std::string_view, gdn::Args, const Pointers&, void*) {}
 void launch_l2norm(const Problem&, const Pointers&, void*) {}
 void launch_gate(const Problem&, const Pointers&, void*) {}
 std::optional<std::string> no_device(const Kernel&) { return "no GPU: built without CUDA"; }
@@ -245,9 +231,10 @@ std::unique_ptr<Plan> make_plan(const Kernel& kernel, const Problem&, const Tens
 
 #endif
 
-class CudaBackend : public Backend {
+class CudaBackend : public Backend, public Promises {
  public:
   explicit CudaBackend(Kernel kernel) : kernel_(std::move(kernel)) {}
+  void add_schedule(Kernel kernel) { schedules_.push_back(std::make_unique<CudaBackend>(std::move(kernel))); }
   std::string_view name() const override { return kernel_.name; }
   std::string_view summary() const override { return kernel_.summary; }
   std::string_view staging(const Problem&) const override { return kernel_.staging; }
@@ -256,7 +243,6 @@ class CudaBackend : public Backend {
   std::optional<std::string> unsupported(const Problem& problem) const override {
     if (problem.op != kernel_.op) return "op: expected " + std::string(kernel_.op) + ", got " + problem.op;
     if (problem.direction != Direction::fwd) return "direction: expected fwd, got bwd";
-    if (problem.slots) return "state pool: expected none, got slots=" + std::to_string(problem.slots);
     if (auto reason = kernel_.unsupported(problem)) return reason;
     return no_device(kernel_);
   }
@@ -266,33 +252,49 @@ class CudaBackend : public Backend {
     return make_plan(kernel_, problem, inputs, options);
   }
 
+  std::vector<const Backend*> schedules() const override {
+    std::vector<const Backend*> all;
+    for (const auto& schedule : schedules_) all.push_back(schedule.get());
+    return all;
+  }
+
  private:
   Kernel kernel_;
+  std::vector<std::unique_ptr<CudaBackend>> schedules_;
 };
+
+std::vector<TensorSpec> no_taps(const Problem&) { return {}; }
+std::size_t no_workspace(const Problem&) { return 0; }
+
+Kernel gdn_kernel(const gdn::Variant& variant, gdn::Schedule schedule) {
+  const auto args = [schedule](const Problem& p) { return gdn_args(p, schedule); };
+  const std::string suffix = schedule == gdn::Schedule::automatic ? "" : "." + std::string(gdn::name(schedule));
+  return {.op = "gdn",
+          .name = "cuda.gdn." + std::string(variant.name) + suffix,
+          .summary = std::string(variant.summary),
+          .staging = std::string(variant.staging),
+          .unsupported =
+              [&variant, args](const Problem& p) {
+                const auto reason = gdn::unsupported(variant.name, args(p));
+                return reason ? reason : beyond_limits(variant, p);
+              },
+          .unsupported_device = [&variant](int sm) { return gdn::unsupported_device(variant.name, sm); },
+          .taps = variant.taps ? gdn_taps : no_taps,
+          .workspace = [&variant, args](const Problem& p) { return gdn_workspace(variant.name, args(p)); },
+          .launch = [&variant, args](const Problem& p, const Pointers& at,
+                                     void* stream) { launch_gdn(variant.name, args(p), at, stream); }};
+}
 
 }  // namespace
 
 void add_cuda_backends(Registry& registry) {
-  const auto no_taps = [](const Problem&) { return std::vector<TensorSpec>{}; };
-  const auto no_workspace = [](const Problem&) { return std::size_t{0}; };
   const auto add = [&](Kernel kernel) { registry.add(std::make_unique<CudaBackend>(std::move(kernel))); };
   for (const gdn::Variant& variant : gdn::variants()) {
-    Kernel kernel{.op = "gdn",
-                  .name = "cuda.gdn." + std::string(variant.name),
-                  .summary = std::string(variant.summary),
-                  .staging = std::string(variant.staging),
-                  .unsupported =
-                      [&variant](const Problem& p) {
-                        const auto reason = gdn::unsupported(variant.name, gdn_args(p));
-                        return reason ? reason : beyond_limits(variant, p);
-                      },
-                  .unsupported_device = [&variant](int sm) { return gdn::unsupported_device(variant.name, sm); },
-                  .taps = no_taps,
-                  .workspace = [&variant](const Problem& p) { return gdn_workspace(variant.name, p); },
-                  .launch = [&variant](const Problem& p, const Pointers& at,
-                                       void* stream) { launch_gdn(variant.name, p, at, stream); }};
-    if (variant.taps) kernel.taps = gdn_taps;
-    add(std::move(kernel));
+    auto backend = std::make_unique<CudaBackend>(gdn_kernel(variant, gdn::Schedule::automatic));
+    if (variant.persistent)
+      for (const auto schedule : {gdn::Schedule::static_grid, gdn::Schedule::persistent})
+        backend->add_schedule(gdn_kernel(variant, schedule));
+    registry.add(std::move(backend));
   }
   add({.op = "l2norm",
        .name = "cuda.l2norm",

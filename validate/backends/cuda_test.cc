@@ -12,6 +12,7 @@
 #include "core/inputs.h"
 #include "kernels/gdn/gdn.h"
 #include "reports/json.h"
+#include "validate/ladder/promises.h"
 #include "validate/run.h"
 
 namespace deltagauge::validate {
@@ -45,6 +46,8 @@ TEST_F(CudaBackends, AProblemThatNoGpuCouldRunIsRefusedForThatReason) {
        "h0: expected a magnitude of at most 143982512 with io f16, got 1e+09"},
       {"cuda.gdn.recurrent", "gdn/fwd/len=4,K=64,V=64/bf16/v=normal=3e+38",
        "v: expected a magnitude of at most 2.55875091e+38 with io bf16, got 3e+38"},
+      {"cuda.gdn.chunk_sm80", "gdn/fwd/len=4,K=64,V=64/bf16/h0=zero/slots=2/slot_pad=3",
+       "slot_stride: expected a multiple of 16 bytes, got 16396"},
       {"cuda.l2norm", "l2norm/fwd/len=4,HK=1,K=2000/bf16", "K: expected a value in [1, 1024], got 2000"},
       {"cuda.gate", "gdn/fwd/len=4/bf16", "op: expected gate, got gdn"},
   };
@@ -102,11 +105,38 @@ TEST_F(CudaBackends, NothingThatPassedOnADeviceIsRefusedForItsSize) {
   EXPECT_GT(passed, 1000);
 }
 
+TEST_F(CudaBackends, PromiseTheBitsOfTheirSchedules) {
+  const struct {
+    std::string_view backend;
+    std::vector<std::string> schedules;
+  } rows[] = {
+      {"cuda.gdn.recurrent", {"cuda.gdn.recurrent.static", "cuda.gdn.recurrent.persistent"}},
+      {"cuda.gdn.chunk_sm80", {"cuda.gdn.chunk_sm80.static", "cuda.gdn.chunk_sm80.persistent"}},
+      {"cuda.gdn.chunk_sm80_split", {"cuda.gdn.chunk_sm80_split.static", "cuda.gdn.chunk_sm80_split.persistent"}},
+      {"cuda.gdn.chunk_sm90", {}},
+      {"cuda.l2norm", {}},
+  };
+  for (const auto& row : rows) {
+    const Promises* promises = promises_of(registry.get(row.backend));
+    ASSERT_NE(promises, nullptr);
+    std::vector<std::string> got;
+    for (const Backend* other : promises->schedules()) got.emplace_back(other->name());
+    EXPECT_EQ(got, row.schedules);
+  }
+  Registry cpu;
+  add_cpu_backends(cpu);
+  for (const Backend* backend : cpu.match("*")) {
+    const Promises* promises = promises_of(*backend);
+    EXPECT_TRUE(promises == nullptr || promises->schedules().empty()) << backend->name();
+  }
+}
+
 constexpr std::string_view kSupported[] = {
     "gdn/fwd/len=70+0+1,HK=1,HV=2,K=64,V=64,cap=80/bf16/h0=normal=1",
     "gdn/fwd/len=70x2,HK=1,HV=2,K=64,V=64/f16/layout=dense/l2norm=on/fast",
     "l2norm/fwd/len=7+9,HK=3,K=60,cap=20/f16",
     "gate/fwd/len=7+9,HV=8,K=24,cap=20/bf16/per=channel/transform=bounded/a_log=off",
+    "gdn/fwd/len=70+0+1+9,HK=1,HV=2,K=64,V=64,cap=90/bf16/h0=normal=1/slots=7/slot_pad=8/idx=holes=1/has=mixed",
 };
 
 TEST_F(CudaBackends, OtherwiseOnlyTheGpuCanBeMissing) {
@@ -137,6 +167,12 @@ TEST_F(CudaBackends, APlanRunsTwiceToTheSameBitsAndDamagesNothing) {
         EXPECT_TRUE(bitwise_equal(tensor, get(second, name))) << backend->name() << " " << name << " " << id;
       for (const std::string& damage : plan->audit()) ADD_FAILURE() << backend->name() << " " << id << ": " << damage;
       EXPECT_NE(dynamic_cast<DevicePlan*>(plan.get()), nullptr) << backend->name();
+      for (const Backend* other : promises_of(*backend)->schedules()) {
+        const auto scheduled = other->plan(c.problem, make_inputs(c), {.taps = true});
+        scheduled->run();
+        for (const auto& [name, tensor] : scheduled->outputs())
+          EXPECT_TRUE(bitwise_equal(tensor, get(first, name))) << other->name() << " " << name << " " << id;
+      }
     }
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <iterator>
 #include <numeric>
 #include <set>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "core/inputs.h"
 #include "core/op.h"
 #include "validate/checks/check.h"
+#include "validate/ladder/promises.h"
 #include "validate/mark.h"
 #include "validate/metrics.h"
 #include "validate/replay/layout.h"
@@ -28,9 +30,13 @@ constexpr int kSamples = 21;
 constexpr double kSampleSeconds = 200e-6;
 constexpr std::int64_t kMostCalls = 256;
 
+// The most that a backend may take over the better of its schedules, of which it chooses one without knowing the layout.
+constexpr double kMostOverBest = 1.05;
+
 struct Job {
   const SweepCase* test;
   const Backend* backend;
+  const Backend* eager;  // whose calls the replays are held against: the backend itself, or the one it is a schedule of
 };
 
 std::vector<Job> jobs_of(const Sweep& sweep, const Registry& registry, const ReplayOptions& options) {
@@ -41,7 +47,7 @@ std::vector<Job> jobs_of(const Sweep& sweep, const Registry& registry, const Rep
     if (test.expect == "refused" || !(glob_match(options.filter, id) || glob_match(options.filter, test.name))) continue;
     for (const Backend* backend : registry.match(sweep.backend))
       if (std::find(asked.begin(), asked.end(), backend) != asked.end() && serves(*backend, test.test.problem))
-        jobs.push_back({&test, backend});
+        jobs.push_back({&test, backend, backend});
   }
   return jobs;
 }
@@ -127,7 +133,7 @@ class Walker {
       const std::optional<Replayable::Counts> earlier = replay.counts();
       load(replay, inputs);
       replay.replay();
-      Verdict verdict = judge(*job_.backend, layout, inputs, replay);
+      Verdict verdict = judge(*job_.eager, layout, inputs, replay);
       if (earlier) count(*earlier, *replay.counts(), verdict);
       if (step > first) {
         pairs.insert({classes_[step - 1], classes_[step]});
@@ -144,7 +150,7 @@ class Walker {
       if (!failed++) {
         row.reason =
             "replay " + std::to_string(step) + " (" + named(step) + "; " + in_words(layout) + "): " + verdict.reason;
-        row.repro = "deltagauge replay --case " + shell_quoted(row.test) + " --backend " + row.backend + " --walk " +
+        row.repro = "deltagauge replay --case " + shell_quoted(row.test) + " --backend " + std::string(job_.eager->name()) + " --walk " +
                     std::to_string(options_.walk) + " --step " + std::to_string(step);
       }
     }
@@ -212,40 +218,35 @@ reports::Timing timing_of(std::vector<double> samples, std::int64_t calls) {
   return t;
 }
 
-// Nothing where nothing keeps time.
-std::optional<reports::Timing> time_of(Replayable& replay, std::int64_t active_tokens) {
+// The time of a replay on a layout, into a row; false where nothing keeps time.
+bool keep_time(const Case& layout, const Tensors& inputs, Replayable& replay, Result& row) {
+  load(replay, inputs);
   Mark mark("samples");
-  if (auto* span = mark.span()) span->active_tokens = active_tokens;
+  if (auto* span = mark.span()) span->active_tokens = layout.problem.tokens();
   const auto once = replay.seconds(8);
-  if (!once) return std::nullopt;
+  if (!once) return false;
   const auto calls = std::clamp<std::int64_t>(std::llround(std::ceil(kSampleSeconds / *once)), 1, kMostCalls);
   std::vector<double> samples;
   for (int i = 0; i < kSamples; ++i) samples.push_back(*replay.seconds(calls));
-  return timing_of(std::move(samples), calls);
+  row.timing = timing_of(std::move(samples), calls);
+  row.timing->active = static_cast<double>(layout.problem.tokens()) / static_cast<double>(layout.problem.rows());
+  row.timing->flops = op_info(layout.problem.op).flops(layout.problem);
+  row.timing->bytes = op_info(layout.problem.op).bytes(layout.problem);
+  return true;
 }
 
-// The time of a replay by the active part of the capacity; no rows where nothing keeps time.
-std::vector<Result> time_rows(const Job& job, Replayable& replay, const ReplayOptions& options) {
-  std::vector<Result> rows;
-  for (const double part : kParts) {
-    const auto start = Clock::now();
-    Recording recording(options.spans);
-    Case layout{active_layout(job.test->test.problem, part), job.test->test.seed, {}};
-    load(replay, inputs_of(layout));
-    auto timing = time_of(replay, layout.problem.tokens());
-    if (!timing) return {};
-    Result row = row_of(job, "replay-time");
-    row.test = to_id(layout);
-    row.name = "active 1/" + std::to_string(std::llround(1 / part));
-    row.timing = std::move(timing);
-    row.timing->active = static_cast<double>(layout.problem.tokens()) / static_cast<double>(layout.problem.rows());
-    row.timing->flops = op_info(layout.problem.op).flops(layout.problem);
-    row.timing->bytes = op_info(layout.problem.op).bytes(layout.problem);
-    row.spans = recording.take();
-    row.seconds = seconds_since(start);
-    rows.push_back(std::move(row));
-  }
-  return rows;
+// The first row is a backend's, the others are those of its schedules for the same layout.
+void judge_choice(std::vector<Result>& rows) {
+  if (rows.size() < 2 || std::any_of(rows.begin(), rows.end(), [](const Result& row) { return !row.timing; })) return;
+  const auto best = std::min_element(rows.begin() + 1, rows.end(),
+                                     [](const Result& a, const Result& b) { return a.timing->median < b.timing->median; });
+  const double over = rows[0].timing->median / best->timing->median;
+  rows[0].values["over_best_schedule"] = over;
+  if (over <= kMostOverBest) return;
+  rows[0].outcome = Outcome::fail;
+  const auto ns = [](const Result& row) { return std::to_string(std::llround(1e9 * row.timing->median)) + " ns"; };
+  rows[0].reason = "the schedule chosen: expected at most 5 % more than the " + ns(*best) + " of " + best->backend +
+                   ", got " + ns(rows[0]);
 }
 
 std::unique_ptr<Replayable> capture(const ReplayOptions& options, const Backend& backend, const Case& first) {
@@ -254,10 +255,16 @@ std::unique_ptr<Replayable> capture(const ReplayOptions& options, const Backend&
   return options.capture(backend, first.problem, inputs);
 }
 
-std::vector<Result> rows_of_job(const Job& job, const ReplayOptions& options) {
+// One backend of a job over the walk.
+struct Walked {
+  Job job;
+  std::unique_ptr<Replayable> replay;  // null where there was nothing to walk
+  Result row;
+};
+
+Walked walked(const Job& job, const ReplayOptions& options) {
   const auto start = Clock::now();
-  Result row = row_of(job, "replay");
-  std::vector<Result> rows;
+  Walked out{job, nullptr, row_of(job, "replay")};
   Recording recording(options.spans);
   try {
     const Problem& capacity = job.test->test.problem;
@@ -266,23 +273,65 @@ std::vector<Result> rows_of_job(const Job& job, const ReplayOptions& options) {
     if (!why && !job.test->test.overrides.empty()) why = "overrides: expected none, since layouts move what they name";
     if (!why) why = no_layouts(capacity);
     if (why) {
-      row.outcome = no_gpu && options.cuda_missing_is_failure ? Outcome::fail : Outcome::skip;
-      row.reason = *why;
+      out.row.outcome = no_gpu && options.cuda_missing_is_failure ? Outcome::fail : Outcome::skip;
+      out.row.reason = *why;
     } else {
       Walker walker(job, options);
       const Case first = walker.at(0);  // full: what a capture would see
-      const auto replay = capture(options, *job.backend, first);
-      row = walker.run(*replay);
-      if (options.times && !options.step && row.outcome == Outcome::pass) rows = time_rows(job, *replay, options);
+      out.replay = capture(options, *job.backend, first);
+      out.row = walker.run(*out.replay);
     }
   } catch (const std::exception& error) {
-    row.outcome = Outcome::error;
-    row.reason = error.what();
+    out.row.outcome = Outcome::error;
+    out.row.reason = error.what();
   }
-  row.spans = recording.take();
-  row.seconds = seconds_since(start);
-  for (const Result& timed : rows) row.seconds -= timed.seconds;
-  rows.insert(rows.begin(), std::move(row));
+  out.row.spans = recording.take();
+  out.row.seconds = seconds_since(start);
+  return out;
+}
+
+// Rows of those that passed, with that part of the capacity active.
+std::vector<Result> time_rows(const std::vector<Walked>& all, double part, bool spans) {
+  const SweepCase& test = *all[0].job.test;
+  const Case layout{active_layout(test.test.problem, part), test.test.seed, {}};
+  std::optional<Tensors> inputs;
+  std::vector<Result> rows;
+  for (const Walked& one : all) {
+    if (one.row.outcome != Outcome::pass) continue;
+    const auto start = Clock::now();
+    Recording recording(spans);
+    Result row = row_of(one.job, "replay-time");
+    row.test = to_id(layout);
+    row.name = "active 1/" + std::to_string(std::llround(1 / part));
+    try {
+      if (!inputs) inputs = inputs_of(layout);
+      if (!keep_time(layout, *inputs, *one.replay, row)) continue;
+    } catch (const std::exception& error) {
+      row.outcome = Outcome::error;
+      row.reason = error.what();
+    }
+    row.spans = recording.take();
+    row.seconds = seconds_since(start);
+    rows.push_back(std::move(row));
+  }
+  if (all[0].row.outcome == Outcome::pass) judge_choice(rows);
+  return rows;
+}
+
+// A backend and its schedules: their walks, then the times of those that passed, layout by layout.
+std::vector<Result> rows_of_job(const Job& job, const ReplayOptions& options) {
+  std::vector<Walked> all;
+  all.push_back(walked(job, options));
+  const Promises* promises = promises_of(*job.backend);
+  if (promises && all[0].replay)
+    for (const Backend* schedule : promises->schedules()) all.push_back(walked({job.test, schedule, job.backend}, options));
+  std::vector<Result> rows;
+  for (const Walked& one : all) rows.push_back(one.row);
+  if (!options.times) return rows;
+  for (const double part : kParts) {
+    std::vector<Result> timed = time_rows(all, part, options.spans);
+    std::move(timed.begin(), timed.end(), std::back_inserter(rows));
+  }
   return rows;
 }
 

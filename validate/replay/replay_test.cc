@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "validate/ladder/promises.h"
 #include "validate/replay/host_replay.h"
 #include "validate/run.h"
 
@@ -137,8 +138,12 @@ TEST(Replay, skips_what_has_no_layouts_and_reports_a_failed_capture) {
 // Keeps time as a device would.
 class Timed : public HostReplay {
  public:
-  using HostReplay::HostReplay;
-  std::optional<double> seconds(std::int64_t) override { return 0x1p-10; }
+  Timed(const Backend& backend, const Problem& p, const Tensors& inputs, double seconds = 0x1p-10)
+      : HostReplay(backend, p, inputs), seconds_(seconds) {}
+  std::optional<double> seconds(std::int64_t) override { return seconds_; }
+
+ private:
+  double seconds_;
 };
 
 TEST(Replay, times_the_active_parts_of_the_capacity) {
@@ -160,6 +165,68 @@ TEST(Replay, times_the_active_parts_of_the_capacity) {
     EXPECT_EQ(rows[i].spans.back().active_tokens, static_cast<std::int64_t>(256 * part[i - 1]));
   }
   EXPECT_EQ(rows[4].name, "active 1/16");
+}
+
+// Another backend under a name of its own, with other backends as its schedules.
+class Scheduled : public Backend, public Promises {
+ public:
+  Scheduled(std::string name, const Backend& other, std::vector<const Backend*> schedules)
+      : name_(std::move(name)), other_(other), schedules_(std::move(schedules)) {}
+  std::string_view name() const override { return name_; }
+  std::string_view summary() const override { return other_.summary(); }
+  std::optional<std::string> unsupported(const Problem& p) const override { return other_.unsupported(p); }
+  std::string_view staging(const Problem& p) const override { return other_.staging(p); }
+  std::unique_ptr<Plan> plan(const Problem& p, const Tensors& inputs, const PlanOptions& options) const override {
+    return other_.plan(p, inputs, options);
+  }
+  std::vector<const Backend*> schedules() const override { return schedules_; }
+
+ private:
+  std::string name_;
+  const Backend& other_;
+  std::vector<const Backend*> schedules_;
+};
+
+std::vector<reports::Result> replayed_as(std::string_view persistent, double seconds_of_persistent) {
+  omp_set_num_threads(1);
+  Registry cpu, registry;
+  add_cpu_backends(cpu);
+  const Backend& right = cpu.get("reference.recurrent");
+  const Scheduled first("kernel.static", right, {}), second("kernel.persistent", cpu.get(persistent), {});
+  registry.add(std::make_unique<Scheduled>("kernel", right, std::vector<const Backend*>{&first, &second}));
+  ReplayOptions options;
+  options.capture = [=](const Backend& backend, const Problem& p, const Tensors& inputs) {
+    return std::make_unique<Timed>(backend, p, inputs, backend.name() == "kernel.persistent" ? seconds_of_persistent : 1e-3);
+  };
+  reports::Report report;
+  run_replay(sweep_of({kPool}), registry, options, report);
+  return report.results;
+}
+
+TEST(Replay, walks_and_times_the_schedules_of_a_backend_beside_it) {
+  const auto rows = replayed_as("reference.recurrent", 0.99e-3);
+  ASSERT_EQ(rows.size(), 3u + 5 * 3);
+  const char* names[] = {"kernel", "kernel.static", "kernel.persistent"};
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    EXPECT_EQ(rows[i].backend, names[i % 3]);
+    EXPECT_EQ(rows[i].check, i < 3 ? "replay" : "replay-time");
+    EXPECT_EQ(rows[i].outcome, reports::Outcome::pass) << rows[i].reason;
+    EXPECT_EQ(rows[i].values.contains("over_best_schedule"), i >= 3 && i % 3 == 0);
+  }
+  EXPECT_EQ(rows[3].values.at("over_best_schedule"), 1e-3 / 0.99e-3);
+}
+
+TEST(Replay, a_schedule_must_have_the_bits_of_the_backend_and_the_choice_may_cost_little) {
+  const auto slow = replayed_as("reference.recurrent", 0.5e-3);
+  for (std::size_t i = 3; i < slow.size(); ++i)
+    EXPECT_EQ(slow[i].outcome, i % 3 == 0 ? reports::Outcome::fail : reports::Outcome::pass) << slow[i].backend;
+  EXPECT_EQ(slow[3].reason,
+            "the schedule chosen: expected at most 5 % more than the 500000 ns of kernel.persistent, got 1000000 ns");
+  const auto wrong = replayed_as("reference.as_kernel.chunk64.io.tc", 0.5e-3);
+  ASSERT_EQ(wrong.size(), 3u + 5 * 2);
+  EXPECT_EQ(wrong[2].outcome, reports::Outcome::fail);
+  EXPECT_NE(wrong[2].reason.find("o against an eager call: "), std::string::npos) << wrong[2].reason;
+  EXPECT_NE(wrong[2].repro.find(" --backend kernel --walk "), std::string::npos) << wrong[2].repro;
 }
 
 }  // namespace

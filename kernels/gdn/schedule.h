@@ -1,0 +1,18 @@
+// Which grid a gdn kernel gets (Schedule in gdn.h). Plain C++.
+#pragma once
+#include <cstdint>
+
+#include "kernels/gdn/gdn.h"
+
+namespace deltagauge::kernels::gdn {
+
+// Rounds of resident blocks up to which an idle block of a static grid costs less than a block that looks for its work.
+inline constexpr std::int64_t kStaticRounds = 2;
+
+// Whether a kernel of so many blocks at capacity, of which `resident` fit on the device at once, is run persistent.
+constexpr bool runs_persistent(Schedule schedule, std::int64_t blocks, std::int64_t resident) {
+  if (schedule == Schedule::automatic) return blocks > kStaticRounds * resident;
+  return schedule == Schedule::persistent;
+}
+
+}  // namespace deltagauge::kernels::gdn
