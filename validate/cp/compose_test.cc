@@ -105,5 +105,29 @@ TEST_F(Compose, gives_the_bits_of_the_references_fold) {
   }
 }
 
+// Numbers outside their range must not lead outside the tensors; what comes out is not specified.
+TEST_F(Compose, bad_routing_does_not_fault) {
+  const Case c = parse_id("gdn/fwd/len=300,HK=1,HV=2,K=64,V=64/bf16/h0=normal=1/seed=1");
+  const auto documents = documents_of(c.problem);
+  const auto plan = kernels::cp::plan(documents, kernels::cp::make_table("zigzag", {documents, 2, -1, 2}), 64);
+  Ranks ranks = ranks_of(c.problem, make_inputs(c), plan, kernels::cp::caps_of(plan));
+  const kernels::cp::Caps& caps = ranks.routings[0].caps;
+  const RankAnswer answer{{},
+                          Tensor(DType::f32, {caps.segments, c.problem.HV, c.problem.V + c.problem.K, c.problem.K}),
+                          Tensor(DType::f32, {caps.segments, c.problem.HV, c.problem.V, c.problem.K})};
+  const Tensor gathered(DType::f32, {2 * caps.slots, c.problem.HV, c.problem.V + c.problem.K, c.problem.K});
+  auto& forward = ranks.routings[0].forward;
+  for (const std::int32_t bad : {-1, -2000000000, 2000000000, static_cast<std::int32_t>(caps.fragments + 1)}) {
+    for (Tensor* tensor : {&forward.published, &forward.source, &forward.fold})
+      std::ranges::fill(tensor->as<std::int32_t>(), bad);
+    DeviceRank rank(c.problem, ranks.spans[0], ranks.routings[0], answer);
+    EXPECT_NO_THROW(rank.published()) << bad;
+    EXPECT_NO_THROW(rank.composed(gathered)) << bad;
+  }
+  std::ranges::fill(forward.source.as<std::int32_t>(), 0);  // folds of nothing
+  DeviceRank rank(c.problem, ranks.spans[0], ranks.routings[0], answer);
+  EXPECT_NO_THROW(rank.composed(gathered));
+}
+
 }  // namespace
 }  // namespace deltagauge::validate::cp
