@@ -23,7 +23,7 @@ int cp(const CpArgs& args) {
     fail("--segment: expected a multiple of ", kernels::cp::kChunk, " tokens, got ", args.segment);
   for (const std::int64_t degree : args.degrees)
     if (degree < 1) fail("--degree: expected at least 1, got ", degree);
-  const validate::cp::StagedOps ops = validate::cp::reference_ops();
+  const validate::cp::StagedOps ops = validate::cp::all_ops();
   validate::cp::Options options;
   options.oracle = oracle::parse_precision(args.oracle);
   options.backend = args.backend;
@@ -31,6 +31,7 @@ int cp(const CpArgs& args) {
   if (!args.degrees.empty()) options.degrees = args.degrees;
   options.tables = args.tables;
   options.segment = args.segment;
+  options.cuda_missing_is_failure = args.require_gpu;
 
   return drive(args, {.name = "cp",
                       .list = [&](const Sweep& sweep) { return validate::cp::list_cp(sweep, ops, options); },

@@ -82,6 +82,11 @@ Caps caps_of(const Plan& plan, std::int64_t history) {
   return caps;
 }
 
+Caps widest(const Caps& a, const Caps& b) {
+  return {std::max(a.segments, b.segments), std::max(a.fragments, b.fragments), std::max(a.slots, b.slots),
+          std::max(a.rows, b.rows), std::max(a.history, b.history)};
+}
+
 Routing routing(const Plan& plan, std::int64_t own, const Caps& caps) {
   if (own < 0 || own >= plan.world()) fail("cp routing: rank: expected 0 .. ", plan.world() - 1, ", got ", own);
   if (caps.history < 0) fail("cp routing: history: expected at least 0, got ", caps.history);

@@ -15,6 +15,7 @@ struct Caps {
   std::int64_t history = 0;  // rows of the short convolution before its own, W - 1; 0: no halo
 };
 Caps caps_of(const Plan& plan, std::int64_t history = 0);  // the least that hold the plan
+Caps widest(const Caps& a, const Caps& b);                 // the least that hold what either does
 
 // Of one direction. Numbers past the last of their kind stand for nothing: a segment `segments`, a slot `world * slots`.
 struct FlowRouting {

@@ -95,5 +95,15 @@ TEST(Routing, the_history_gathers_fragments_shorter_than_itself) {
   EXPECT_EQ(history_of(p, 0, 1, caps_of(p, 3)), (Ends{7, 8, 9}));
 }
 
+TEST(Routing, the_widest_caps_hold_both_plans) {
+  const Plan a = plan(Ends{0, 20}, {{{0, 9}, {10, 11}}, {{9, 10}, {11, 20}}}, 0),
+             b = plan(Ends{0, 300}, {{{0, 300}}, {}}, 64);
+  const Caps caps = widest(caps_of(a, 3), caps_of(b));
+  EXPECT_EQ(caps.history, 3);
+  for (const Plan* p : {&a, &b}) EXPECT_NO_THROW(routing(*p, 0, caps));
+  EXPECT_THROW(routing(a, 0, caps_of(b)), Error);
+  EXPECT_THROW(routing(b, 0, caps_of(a)), Error);
+}
+
 }  // namespace
 }  // namespace deltagauge::kernels::cp

@@ -20,6 +20,7 @@ class Meeting {
   struct Post {
     const void* data = nullptr;
     std::size_t bytes = 0;
+    void* stream = nullptr;
   };
   void post(std::size_t rank, Post post) { posted_[rank] = post; }
   const std::vector<Post>& posted() const { return posted_; }
@@ -54,19 +55,23 @@ class Meeting {
 
 class Local : public Transport {
  public:
-  Local(Meeting& meeting, std::size_t rank) : meeting_(meeting), rank_(rank) {}
+  Local(Meeting& meeting, std::size_t rank, const LocalMemory& memory) : meeting_(meeting), rank_(rank), memory_(memory) {}
   std::size_t rank() const override { return rank_; }
   std::size_t world() const override { return meeting_.posted().size(); }
-  Memory memory() const override { return Memory::host; }
-  void all_gather(const void* own, void* all, std::size_t bytes, void*) override {
-    meeting_.post(rank_, {own, bytes});
+  Memory memory() const override { return memory_.kind; }
+  void all_gather(const void* own, void* all, std::size_t bytes, void* stream) override {
+    meeting_.post(rank_, {own, bytes, stream});
     meeting_.wait();
     for (std::size_t r = 0; r < world(); ++r) {
       const Meeting::Post& from = meeting_.posted()[r];
       if (from.bytes != bytes)
         fail("cp local transport: all_gather: expected ", bytes, " bytes of rank ", r, " as of rank ", rank_, ", got ",
              from.bytes);
-      if (bytes) std::memcpy(static_cast<std::byte*>(all) + r * bytes, from.data, bytes);
+      if (from.stream != stream)
+        fail("cp local transport: all_gather: expected one stream for all ranks, got another of rank ", r, " than of rank ",
+             rank_);
+      std::byte* to = static_cast<std::byte*>(all) + r * bytes;
+      if (bytes && to != from.data) memory_.copy(to, from.data, bytes, stream);
     }
     meeting_.wait();  // nobody's buffer changes before all have read it
   }
@@ -74,18 +79,22 @@ class Local : public Transport {
  private:
   Meeting& meeting_;
   std::size_t rank_;
+  const LocalMemory& memory_;
 };
 
 }  // namespace
 
-void run_local(std::size_t world, const std::function<void(Transport&)>& work) {
+const LocalMemory kHostMemory{Memory::host,
+                              [](void* to, const void* from, std::size_t bytes, void*) { std::memcpy(to, from, bytes); }};
+
+void run_local(std::size_t world, const std::function<void(Transport&)>& work, const LocalMemory& memory) {
   if (world < 1) fail("cp local transport: expected at least one rank, got 0");
   Meeting meeting(world);
   std::vector<std::thread> threads;
   for (std::size_t rank = 0; rank < world; ++rank)
     threads.emplace_back([&, rank] {
       try {
-        Local transport(meeting, rank);
+        Local transport(meeting, rank, memory);
         work(transport);
       } catch (...) {
         meeting.leave(std::current_exception());

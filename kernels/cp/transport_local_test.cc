@@ -50,5 +50,23 @@ TEST(LocalTransport, refuses_buffers_of_different_sizes) {
                Error);
 }
 
+TEST(LocalTransport, refuses_streams_that_differ) {
+  EXPECT_THROW(run_local(2,
+                         [](Transport& t) {
+                           char own = 0, all[2];
+                           t.all_gather(&own, all, 1, t.rank() ? &own : nullptr);
+                         }),
+               Error);
+}
+
+TEST(LocalTransport, an_own_part_in_its_place_stays_there) {
+  run_local(3, [](Transport& t) {
+    std::vector<int> all(t.world(), -1);
+    all[t.rank()] = static_cast<int>(t.rank());
+    t.all_gather(&all[t.rank()], all.data(), sizeof(int), nullptr);
+    if (all != std::vector<int>{0, 1, 2}) fail("rank ", t.rank(), ": got ", all[0], " ", all[1], " ", all[2]);
+  });
+}
+
 }  // namespace
 }  // namespace deltagauge::kernels::cp

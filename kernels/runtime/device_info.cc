@@ -2,6 +2,8 @@
 
 #include <cuda_runtime_api.h>
 
+#include <utility>
+
 #include "kernels/runtime/error.h"
 
 namespace deltagauge::kernels::runtime {
@@ -13,13 +15,17 @@ int attribute(cudaDeviceAttr which, int device) {
   return value;
 }
 
-DeviceQuery ask() {
+// Status and count; none is cudaErrorNoDevice.
+std::pair<cudaError_t, int> count_devices() {
   int count = 0;
   const cudaError_t status = cudaGetDeviceCount(&count);
-  if (status != cudaSuccess || count == 0) {
-    cudaGetLastError();  // clears it, so that no later call reports it
-    return {std::nullopt, describe(status == cudaSuccess ? cudaErrorNoDevice : status)};
-  }
+  if (status == cudaSuccess && count > 0) return {status, count};
+  cudaGetLastError();  // clears it, so that no later call reports it
+  return {status == cudaSuccess ? cudaErrorNoDevice : status, 0};
+}
+
+DeviceQuery ask() {
+  if (const auto [status, count] = count_devices(); count == 0) return {std::nullopt, describe(status)};
   int device = 0;
   check(cudaGetDevice(&device), "cudaGetDevice");
   cudaDeviceProp properties{};
@@ -42,5 +48,9 @@ const DeviceQuery& device_query() {
   static const DeviceQuery query = ask();
   return query;
 }
+
+int device_count() { return count_devices().second; }
+
+void use_device(int device) { check(cudaSetDevice(device), "cudaSetDevice"); }
 
 }  // namespace deltagauge::kernels::runtime

@@ -21,4 +21,7 @@ struct DeviceQuery {
 };
 const DeviceQuery& device_query();  // asked once a process
 
+int device_count();           // GPUs that this process sees; 0 where there is no driver
+void use_device(int device);  // by the calling thread, from here on; throws Error when there is no such device
+
 }  // namespace deltagauge::kernels::runtime

@@ -26,6 +26,10 @@ TEST(DeviceQueryTest, ThereIsADeviceOrAReasonButNotBoth) {
   EXPECT_EQ(&device_query(), &query);
 }
 
+TEST(DeviceQueryTest, ThereIsADeviceWhereSomeAreCounted) {
+  EXPECT_EQ(device_query().device.has_value(), device_count() > 0);
+}
+
 class Device : public GpuTest {};
 
 TEST_F(Device, HasAName) {

@@ -50,15 +50,15 @@ class Sweeper {
       const Yardstick& yard = context_.output(op_.staging(), name);
       unsharded_[name] = measure(get(whole_, name), *yard.want, yard.rows, yard.budget);
       whole_yards_.emplace(name, yard);
+      floors_[name] = rounding_floor(p_, context_.inputs(), reference::staging(op_.staging()), name, yard.rows);
     }
     const Sharded alone = run(one_rank(), 0, Fault::none), walk = run(one_rank(), L, Fault::none);
     expect_bits(alone, whole_, nullptr, "documents on one rank");
     expect_budget(walk, whole_yards_, "boundaries on one rank");
-    for (const Promise& promise : {Promise{"documents", 0, 0, true},
-                                   {"boundaries", L, L, true},
-                                   {"anywhere", -1, L, false},
-                                   {"anywhere", -1, 0, false}})
-      follow(promise, promise.segment ? walk : alone);
+    const Promise promises[] = {
+        {"documents", 0, 0, true}, {"boundaries", L, L, true}, {"anywhere", -1, L, false}, {"anywhere", -1, 0, false}};
+    for (const Promise& promise : promises) follow(promise, promise.segment ? walk : alone);
+    for (const std::int64_t degree : options_.degrees) replay(promises, degree);
     verdict_.values["degrees"] = static_cast<double>(options_.degrees.size());
     return {std::move(verdict_), failed_degree_, failed_table_};
   }
@@ -67,15 +67,50 @@ class Sweeper {
   FragmentTable one_rank() const { return documents_.back() ? FragmentTable{{{0, documents_.back()}}} : FragmentTable{{}}; }
 
   Sharded run(const FragmentTable& table, std::int64_t segment, Fault fault) {
-    Sharded sharded{kernels::cp::plan(documents_, table, segment), {}, {}};
-    kernels::cp::Caps caps = kernels::cp::caps_of(sharded.plan);
+    const Plan plan = kernels::cp::plan(documents_, table, segment);
+    kernels::cp::Caps caps = kernels::cp::caps_of(plan);
     ++caps.slots;  // room that nobody fills must change nothing
     ++caps.segments;
     caps.rows += 3;
-    const auto ranks = run_ranks(op_, p_, context_.inputs(), sharded.plan, caps, true, fault);
-    sharded.outputs = assemble(p_, sharded.plan, ranks);
-    if (kernels::cp::canonical(sharded.plan)) sharded.digests = digests_of(sharded.plan, ranks);
-    return sharded;
+    return sharded(plan, run_ranks(op_, p_, context_.inputs(), plan, caps, true, fault));
+  }
+
+  Sharded sharded(const Plan& plan, const std::vector<RankAnswer>& ranks) const {
+    return {plan, assemble(p_, plan, ranks), kernels::cp::canonical(plan) ? digests_of(plan, ranks) : Digests{}};
+  }
+
+  // All tables of one degree through one captured call.
+  void replay(std::span<const Promise> promises, std::int64_t degree) {
+    struct Layout {
+      const Promise& promise;
+      const kernels::cp::TableKind& kind;
+      Plan plan;
+    };
+    std::vector<Layout> layouts;
+    kernels::cp::Caps caps;
+    for (const Promise& promise : promises)
+      for (const auto* kind : kinds_) {
+        const FragmentTable table = kernels::cp::make_table(kind->name, {documents_, degree, promise.cuts, 1});
+        layouts.push_back({promise, *kind, kernels::cp::plan(documents_, table, promise.segment)});
+        caps = kernels::cp::widest(caps, kernels::cp::caps_of(layouts.back().plan));
+      }
+    std::unique_ptr<Captured> captured;
+    for (const Layout& layout : layouts) {
+      const Ranks ranks = ranks_of(p_, context_.inputs(), layout.plan, caps);
+      if (!captured) captured = op_.capture(ranks);
+      if (!captured) return;
+      const Sharded eager = sharded(layout.plan, op_.ranks(ranks, true));
+      const Sharded got = sharded(layout.plan, captured->replay(ranks));
+      ++verdict_.values["graph.tables"];
+      const auto before = verdict_.values["broken"];
+      expect_bits(got, eager.outputs, &eager.digests, "graph, " + where_of(layout.promise, layout.kind, degree));
+      note_first(before, degree, layout.kind);
+    }
+  }
+
+  static std::string where_of(const Promise& promise, const kernels::cp::TableKind& kind, std::int64_t degree) {
+    return std::string(promise.name) + ", table " + std::string(kind.name) + ", degree " + std::to_string(degree) +
+           (promise.segment ? "" : ", no segments");
   }
 
   void follow(const Promise& promise, const Sharded& base) {
@@ -87,18 +122,21 @@ class Sweeper {
         if (std::ranges::count(done, table)) continue;
         done.push_back(table);
         const Sharded got = run(table, promise.segment, options_.fault);
-        const std::string where = std::string(promise.name) + ", table " + std::string(kind->name) + ", degree " +
-                                  std::to_string(degree) + (promise.segment ? "" : ", no segments");
+        const std::string where = where_of(promise, *kind, degree);
         ++runs;
         const auto before = verdict_.values["broken"];
         if (promise.same_bits) expect_bits(got, base.outputs, &base.digests, where);
         if (!promise.same_bits) expect_budget(got, yards_of(got.plan), where);
         if (!promise.same_bits && p_.data.kind == "lattice") expect_bits(got, whole_, nullptr, where);
-        if (before == 0 && verdict_.values["broken"] > 0) {
-          failed_degree_ = degree;
-          failed_table_ = kind->name;
-        }
+        note_first(before, degree, *kind);
       }
+  }
+
+  // before: comparisons broken before this run.
+  void note_first(double before, std::int64_t degree, const kernels::cp::TableKind& kind) {
+    if (before > 0 || verdict_.values["broken"] == 0) return;
+    failed_degree_ = degree;
+    failed_table_ = kind.name;
   }
 
   // Outputs bit for bit and, where given, digests.
@@ -125,14 +163,13 @@ class Sweeper {
     std::ranges::sort(starts);
     const auto [found, fresh] = yards_.try_emplace(std::move(starts));
     if (!fresh) return found->second;
-    const Tensors chained = run_chained(op_, p_, context_.inputs(), plan);
     const reference::Staging& staging = reference::staging(op_.staging());
+    const Tensors chained = run_chained(staging, p_, context_.inputs(), plan);
     for (const auto& [name, whole] : whole_yards_) {
-      const auto floor = rounding_floor(p_, context_.inputs(), staging, name, whole.rows);
       const Tensor& emulated = get(chained, name);
-      found->second.emplace(
-          name, Yardstick{whole.want, whole.rows,
-                          make_budget(p_, name, whole.rows, emulated, *whole.want, floor, emulated.dtype(), staging)});
+      found->second.emplace(name, Yardstick{whole.want, whole.rows,
+                                            make_budget(p_, name, whole.rows, emulated, *whole.want, floors_.at(name),
+                                                        emulated.dtype(), staging)});
     }
     return found->second;
   }
@@ -197,6 +234,7 @@ class Sweeper {
   Tensors whole_;
   std::map<std::string, reports::TensorMetrics> unsharded_;
   Yardsticks whole_yards_;
+  std::map<std::string, std::vector<double>> floors_;
   std::map<std::vector<std::int64_t>, Yardsticks> yards_;  // by the first tokens of the segments
   Verdict verdict_;
   std::int64_t failed_degree_ = 0;
@@ -254,6 +292,7 @@ Result run_job(const Job& job, std::unique_ptr<Context>& context, const Options&
   try {
     if (const auto why = job.op->unsupported(problem)) {
       verdict = skip(*why);
+      if (options.cuda_missing_is_failure && why->starts_with("no GPU")) verdict.outcome = Outcome::fail;
     } else {
       if (!context || &context->test() != job.test)
         context = std::make_unique<Context>(*job.test, make_inputs(job.test->test), options.oracle);

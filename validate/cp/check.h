@@ -3,6 +3,7 @@
 //   boundaries  cuts on canonical boundaries: the bits of the same walk on one rank, which is itself within the budget
 //   anywhere    cuts at any token: row by row within the budget of the op with its chunks where the plan's are, and all rows
 //               together within the budget of the op unsharded
+//   graph       where an op has one: one captured call a degree, replayed on all of these tables: the bits of eager calls
 // On lattice inputs nothing rounds, so every one of them must give the bits of the whole.
 #pragma once
 #include <cstdint>
@@ -27,6 +28,7 @@ struct Options {
   std::vector<std::string> tables{};                       // kinds (kernels/cp/tables.h); empty: all
   std::int64_t segment = 128;                              // tokens of a canonical segment
   Fault fault = Fault::none;                               // in every run but those that others are held against
+  bool cuda_missing_is_failure = false;                    // --require-gpu: a skip for want of a GPU becomes a failure
   std::function<void(const reports::Result&)> progress{};  // may be empty
 };
 

@@ -21,7 +21,7 @@ reports::Result row_of(const char* id, Options options, const char* op = kOp) {
   Sweep sweep{"", "test", "*", {}};
   sweep.cases.emplace_back().test = parse_id(id);
   reports::Report report;
-  run_cp(sweep, reference_ops(), options, report);
+  run_cp(sweep, all_ops(), options, report);
   return report.results.at(0);
 }
 
@@ -64,6 +64,15 @@ TEST(CpCheck, catches_every_planted_fault_by_bits_and_by_accuracy_and_names_stag
 TEST(CpCheck, skips_what_an_op_does_not_take) {
   EXPECT_EQ(row_of("gdn/fwd/len=64,HK=1,HV=1,K=16,V=16/f32/seed=1", {}).outcome, reports::Outcome::skip);
   EXPECT_EQ(row_of("gate/fwd/len=64,HV=1/f32/seed=1", {}).outcome, reports::Outcome::skip);
+}
+
+TEST(CpCheck, cuda_ops_are_there_in_any_build_and_say_why_they_do_not_run) {
+  const auto row = row_of(kCase, {}, "cuda.cp.chunk_sm80");
+  EXPECT_EQ(row.outcome, reports::Outcome::skip);
+  EXPECT_EQ(row.reason, "head sizes: expected K = V, 64 or 128, got K = 16, V = 16");
+  StagedOps ops;
+  add_cuda_ops(ops);
+  EXPECT_EQ(ops.size(), 3u);  // recurrent forms no chunks
 }
 
 TEST(CpCheck, an_unknown_table_is_an_error_row_that_names_the_known_ones) {

@@ -1,8 +1,6 @@
 // The recipe: what surrounds the staged op on each rank.
 #include "validate/cp/sharded.h"
 
-#include <omp.h>
-
 #include <algorithm>
 #include <cstring>
 #include <limits>
@@ -11,12 +9,12 @@
 
 #include "core/error.h"
 #include "core/op.h"
-#include "kernels/cp/transport_local.h"
+#include "reference/cp.h"
 
 namespace deltagauge::validate::cp {
 namespace {
 
-using kernels::cp::Plan, kernels::cp::RankPlan, kernels::cp::Routing, kernels::cp::Segment;
+using kernels::cp::Plan, kernels::cp::RankPlan, kernels::cp::Routing, kernels::cp::Segment, reference::RowRange;
 
 Tensor filled_with_nan(DType dtype, Shape shape) {
   Tensor t(dtype, std::move(shape));
@@ -141,8 +139,17 @@ Span span_of(const Problem& whole, const Tensors& inputs, const RankPlan& rank, 
   return span;
 }
 
-RankAnswer run_rank(const StagedOp& op, const Span& span, const Routing& routing, kernels::cp::Transport& transport,
-                    bool taps, Fault fault) {
+Ranks ranks_of(const Problem& whole, const Tensors& inputs, const Plan& plan, const kernels::cp::Caps& caps) {
+  Ranks ranks;
+  for (std::size_t r = 0; r < plan.ranks.size(); ++r) {
+    ranks.spans.push_back(span_of(whole, inputs, plan.ranks[r], caps));
+    ranks.routings.push_back(kernels::cp::routing(plan, static_cast<std::int64_t>(r), caps));
+  }
+  return ranks;
+}
+
+RankAnswer run_rank(const reference::Staging& staging, const Span& span, const Routing& routing,
+                    kernels::cp::Transport& transport, bool taps, Fault fault) {
   if (transport.memory() != kernels::cp::Memory::host)
     fail("context parallelism: expected a host transport, got one on a device");
   if (transport.world() != static_cast<std::size_t>(routing.world) ||
@@ -157,12 +164,11 @@ RankAnswer run_rank(const StagedOp& op, const Span& span, const Routing& routing
         for (std::int64_t h = 0; h < span.problem.HV; ++h)
           inputs["g"].store(value(routing.cu_seqlens, s) * span.problem.HV + h, 0);
 
-  const auto prepared = op.prepare(span.problem, inputs);
+  const reference::CpPrepared prepared(span.problem, inputs, staging);
   RankAnswer answer;
-  answer.summaries = prepared->summarise(call.ranges());
+  answer.summaries = prepared.summarise(call.ranges());
   if (fault == Fault::transition_on_left) transpose_transitions(answer.summaries);
-  answer.entry =
-      filled_with_nan(prepared->state_dtype(), {call.segments(), span.problem.HV, span.problem.V, span.problem.K});
+  answer.entry = filled_with_nan(prepared.state_dtype(), {call.segments(), span.problem.HV, span.problem.V, span.problem.K});
   for (std::int64_t s = 0; s < call.segments(); ++s)
     if (call.source(s) == routing.caps.fragments) call.start(answer.entry, s);
 
@@ -176,7 +182,7 @@ RankAnswer run_rank(const StagedOp& op, const Span& span, const Routing& routing
       reference::merge_state(answer.entry, s, s - 1, answer.summaries, s - 1);
     else if (call.source(s) < routing.caps.fragments)
       call.fold(s, gathered, answer.entry);
-  answer.run = prepared->run(answer.entry, taps);
+  answer.run = prepared.run(answer.entry, taps);
   return answer;
 }
 
@@ -200,18 +206,10 @@ std::vector<RankAnswer> run_ranks(const StagedOp& op, const Problem& whole, cons
   const Plan used = fault == Fault::boundary_token_twice ? with_boundary_token_twice(plan) : plan;
   kernels::cp::Caps room = caps;
   if (fault == Fault::boundary_token_twice) ++room.rows;
-  std::vector<RankAnswer> answers(plan.ranks.size());
-  const int threads = std::max(1, omp_get_max_threads() / static_cast<int>(answers.size()));
-  kernels::cp::run_local(answers.size(), [&](kernels::cp::Transport& transport) {
-    omp_set_num_threads(threads);  // of this rank; no result depends on it
-    const auto rank = transport.rank();
-    const Routing routing = kernels::cp::routing(used, static_cast<std::int64_t>(rank), room);
-    answers[rank] = run_rank(op, span_of(whole, inputs, used.ranks[rank], room), routing, transport, taps, fault);
-  });
-  return answers;
+  return op.ranks(ranks_of(whole, inputs, used, room), taps, fault);
 }
 
-Tensors run_chained(const StagedOp& op, const Problem& whole, const Tensors& inputs, const Plan& plan) {
+Tensors run_chained(const reference::Staging& staging, const Problem& whole, const Tensors& inputs, const Plan& plan) {
   std::vector<Segment> walk;  // in token order
   for (const RankPlan& rank : plan.ranks) walk.insert(walk.end(), rank.segments.begin(), rank.segments.end());
   std::ranges::sort(walk, {}, [](const Segment& s) { return std::pair(s.document, s.first); });
@@ -231,8 +229,8 @@ Tensors run_chained(const StagedOp& op, const Problem& whole, const Tensors& inp
   for (const RankPlan& now : steps) {
     const auto segments = static_cast<std::int64_t>(now.segments.size());
     const Span span = span_of(whole, inputs, now, {segments, 0, 0, now.tokens(), 0});
-    const auto prepared = op.prepare(span.problem, span.inputs);
-    Tensor entry(prepared->state_dtype(), {segments, whole.HV, whole.V, whole.K});
+    const reference::CpPrepared prepared(span.problem, span.inputs, staging);
+    Tensor entry(prepared.state_dtype(), {segments, whole.HV, whole.V, whole.K});
     std::map<std::int64_t, std::int64_t> next;
     for (std::int64_t s = 0; s < segments; ++s) {
       const Segment& segment = now.segments[static_cast<std::size_t>(s)];
@@ -243,7 +241,7 @@ Tensors run_chained(const StagedOp& op, const Problem& whole, const Tensors& inp
         copy_state(span.initial_state, s, entry, s);
     }
     place = std::move(next);
-    answers.emplace_back().run = prepared->run(entry, false);
+    answers.emplace_back().run = prepared.run(entry, false);
   }
   return assemble(whole, chain, answers);
 }

@@ -7,35 +7,17 @@
 #include "kernels/cp/plan.h"
 #include "kernels/cp/routing.h"
 #include "kernels/cp/transport.h"
+#include "reference/staging.h"
 #include "validate/cp/staged_op.h"
 
 namespace deltagauge::validate::cp {
 
-// Single slips of the recipe, to show that the check sees them.
-enum class Fault {
-  none,
-  fold_by_rank,          // predecessors folded in the order of their ranks
-  transition_on_left,    // S A^T + B
-  boundary_token_twice,  // a segment before a cut takes in the token after it
-  first_decay_dropped,   // g = 0 at the first token of every segment but a document's first
-  document_leak          // a document starts from the state of the one before it in the span
-};
-
-// What a rank holds before the exchange. rows past the span's end are NaN.
-struct Span {
-  Problem problem;       // a sequence a segment, as many as the routing has room for
-  Tensors inputs;        // q k v g beta
-  Tensor initial_state;  // [segments, HV, V, K] f64, of the segments that start a document; empty: zero
-};
 Span span_of(const Problem& whole, const Tensors& inputs, const kernels::cp::RankPlan& rank, const kernels::cp::Caps& caps);
 
-struct RankAnswer {
-  Tensors run;       // o [rows, HV, V], final_state [segments, HV, V, K], taps
-  Tensor summaries;  // [segments, HV, V + K, K]
-  Tensor entry;      // [segments, HV, V, K]
-};
-// Summarise, gather, fold, run. Reads nothing but the routing's tensors; on any host transport.
-RankAnswer run_rank(const StagedOp& op, const Span& span, const kernels::cp::Routing& routing,
+Ranks ranks_of(const Problem& whole, const Tensors& inputs, const kernels::cp::Plan& plan, const kernels::cp::Caps& caps);
+
+// Summarise, gather, fold, run, by the reference on any host transport.
+RankAnswer run_rank(const reference::Staging& staging, const Span& span, const kernels::cp::Routing& routing,
                     kernels::cp::Transport& transport, bool taps, Fault fault = Fault::none);
 
 // The outputs of the whole case from those of all ranks.
@@ -46,9 +28,10 @@ std::vector<RankAnswer> run_ranks(const StagedOp& op, const Problem& whole, cons
                                   const kernels::cp::Plan& plan, const kernels::cp::Caps& caps, bool taps,
                                   Fault fault = Fault::none);
 
-// Without ranks or maps: the plan's segments one after the other, each from the state that the one before it ended in. What
-// the op gives when its chunks begin where the plan's do.
-Tensors run_chained(const StagedOp& op, const Problem& whole, const Tensors& inputs, const kernels::cp::Plan& plan);
+// By the reference, without ranks or maps: the plan's segments one after the other, each from the state that the one before
+// it ended in. What the op gives when its chunks begin where the plan's do.
+Tensors run_chained(const reference::Staging& staging, const Problem& whole, const Tensors& inputs,
+                    const kernels::cp::Plan& plan);
 
 // The documents of a case as a plan wants them.
 std::vector<std::int64_t> documents_of(const Problem& whole);

@@ -17,7 +17,7 @@ namespace deltagauge::validate::cp {
 namespace {
 
 const StagedOp& find_op(std::string_view name) {
-  static const StagedOps ops = reference_ops();
+  static const StagedOps ops = all_ops();
   for (const auto& op : ops)
     if (op->name() == name) return *op;
   fail("no op ", name);
@@ -114,10 +114,11 @@ TEST(Sharded, a_chain_of_canonical_segments_gives_the_bits_of_the_whole) {
   const Case c = parse_id("gdn/fwd/len=200+0+90+1,HK=1,HV=2,K=32,V=16/bf16/gate=mild/h0=normal=1/seed=2");
   const Tensors inputs = make_inputs(c);
   const auto documents = documents_of(c.problem);
-  const StagedOp& op = find_op("reference.cp.chunk_sm80.plain");
+  const reference::Staging& staging = reference::staging("chunk_sm80.plain");
   const auto plan = kernels::cp::plan(documents, {{{0, 291}}}, 64);
-  const Tensors got = run_chained(op, c.problem, inputs, plan);
-  for (const auto& [name, tensor] : op.whole(c.problem, inputs)) EXPECT_TRUE(bitwise_equal(tensor, get(got, name))) << name;
+  const Tensors got = run_chained(staging, c.problem, inputs, plan);
+  for (const auto& [name, tensor] : reference::run(c.problem, inputs, staging, false))
+    EXPECT_TRUE(bitwise_equal(tensor, get(got, name))) << name;
 }
 
 TEST(Sharded, a_rank_refuses_the_routing_of_another) {
@@ -127,7 +128,7 @@ TEST(Sharded, a_rank_refuses_the_routing_of_another) {
   const auto routing = kernels::cp::routing(plan, 0, kernels::cp::caps_of(plan));
   const Span span = span_of(c.problem, inputs, plan.ranks[0], kernels::cp::caps_of(plan));
   const StagedOp& op = find_op("reference.cp.chunk64.f32");
-  EXPECT_THROW(kernels::cp::run_local(2, [&](auto& transport) { run_rank(op, span, routing, transport, false); }), Error);
+  EXPECT_THROW(kernels::cp::run_local(2, [&](auto& transport) { op.rank(span, routing, transport, false); }), Error);
 }
 
 }  // namespace

@@ -1,23 +1,17 @@
 // The reference's stagings as staged ops.
 #include "validate/cp/staged_op.h"
 
+#include <omp.h>
+
+#include <algorithm>
+
 #include "kernels/cp/plan.h"
+#include "kernels/cp/transport_local.h"
 #include "reference/staging.h"
+#include "validate/cp/sharded.h"
 
 namespace deltagauge::validate::cp {
 namespace {
-
-class ReferencePrepared : public Prepared {
- public:
-  ReferencePrepared(const Problem& span, const Tensors& inputs, const reference::Staging& staging)
-      : prepared_(span, inputs, staging) {}
-  DType state_dtype() const override { return prepared_.state_dtype(); }
-  Tensor summarise(std::span<const RowRange> ranges) const override { return prepared_.summarise(ranges); }
-  Tensors run(const Tensor& entry, bool taps) const override { return prepared_.run(entry, taps); }
-
- private:
-  reference::CpPrepared prepared_;
-};
 
 class ReferenceOp : public StagedOp {
  public:
@@ -36,8 +30,19 @@ class ReferenceOp : public StagedOp {
   Tensors whole(const Problem& problem, const Tensors& inputs) const override {
     return reference::run(problem, inputs, staging_, false);
   }
-  std::unique_ptr<Prepared> prepare(const Problem& span, const Tensors& inputs) const override {
-    return std::make_unique<ReferencePrepared>(span, inputs, staging_);
+  RankAnswer rank(const Span& span, const kernels::cp::Routing& routing, kernels::cp::Transport& transport,
+                  bool taps) const override {
+    return run_rank(staging_, span, routing, transport, taps);
+  }
+  std::vector<RankAnswer> ranks(const Ranks& ranks, bool taps, Fault fault) const override {
+    std::vector<RankAnswer> answers(ranks.world());
+    const int threads = std::max(1, omp_get_max_threads() / static_cast<int>(ranks.world()));
+    kernels::cp::run_local(ranks.world(), [&](kernels::cp::Transport& transport) {
+      omp_set_num_threads(threads);  // of this rank; no result depends on it
+      const auto r = transport.rank();
+      answers[r] = run_rank(staging_, ranks.spans[r], ranks.routings[r], transport, taps, fault);
+    });
+    return answers;
   }
 
  private:
@@ -47,10 +52,15 @@ class ReferenceOp : public StagedOp {
 
 }  // namespace
 
-StagedOps reference_ops() {
-  StagedOps ops;
+void add_reference_ops(StagedOps& ops) {
   for (const reference::Staging& staging : reference::stagings())
     if (staging.op == "gdn" && staging.chunk == kernels::cp::kChunk) ops.push_back(std::make_unique<ReferenceOp>(staging));
+}
+
+StagedOps all_ops() {
+  StagedOps ops;
+  add_reference_ops(ops);
+  add_cuda_ops(ops);
   return ops;
 }
 

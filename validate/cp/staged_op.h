@@ -1,29 +1,54 @@
-// StagedOp: an op cut in two at the exchange of states, as one rank runs it (docs/cp.md). The reference emulates it on the
-// CPU; a CUDA op uploads in prepare() and downloads in summarise() and run(), and reads the same routing.
+// StagedOp: an op cut in two at the exchange of states, as ranks run it (docs/cp.md). The reference emulates it on the CPU,
+// a CUDA op runs kernels; both read the same routing.
 #pragma once
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/problem.h"
 #include "core/tensor.h"
-#include "reference/cp.h"
+#include "kernels/cp/routing.h"
+#include "kernels/cp/transport.h"
 
 namespace deltagauge::validate::cp {
 
-using reference::RowRange;
+// Single slips of the recipe, to show that the check sees them. Of the reference only.
+enum class Fault {
+  none,
+  fold_by_rank,          // predecessors folded in the order of their ranks
+  transition_on_left,    // S A^T + B
+  boundary_token_twice,  // a segment before a cut takes in the token after it
+  first_decay_dropped,   // g = 0 at the first token of every segment but a document's first
+  document_leak          // a document starts from the state of the one before it in the span
+};
 
-// One rank's span, ready for the exchange.
-class Prepared {
+// What a rank holds before the exchange. rows past the span's end are NaN.
+struct Span {
+  Problem problem;       // a sequence a segment, as many as the routing has room for
+  Tensors inputs;        // q k v g beta
+  Tensor initial_state;  // [segments, HV, V, K] f64, of the segments that start a document; empty: zero
+};
+
+struct RankAnswer {
+  Tensors run;       // o [rows, HV, V], final_state [segments, HV, V, K], taps
+  Tensor summaries;  // [segments, HV, V + K, K]
+  Tensor entry;      // [segments, HV, V, K]
+};
+
+// All ranks of a plan, by rank; same caps.
+struct Ranks {
+  std::vector<Span> spans;
+  std::vector<kernels::cp::Routing> routings;
+  std::size_t world() const { return spans.size(); }
+};
+
+// The calls of all ranks in one CUDA graph.
+class Captured {
  public:
-  virtual ~Prepared() = default;
-  virtual DType state_dtype() const = 0;                                 // of summaries and of states between segments
-  virtual Tensor summarise(std::span<const RowRange> ranges) const = 0;  // [R, HV, V + K, K] = [bias; transition]
-  // entry [N, HV, V, K] -> o and final_state [N, HV, V, K] in state_dtype; with taps also Ainv and v_new where it has them.
-  virtual Tensors run(const Tensor& entry, bool taps) const = 0;
+  virtual ~Captured() = default;
+  virtual std::vector<RankAnswer> replay(const Ranks& ranks) = 0;  // of the captured world, caps and op; other contents
 };
 
 class StagedOp {
@@ -33,11 +58,21 @@ class StagedOp {
   virtual std::string_view staging() const = 0;  // the budget comes from it (reference/staging.h)
   virtual std::optional<std::string> unsupported(const Problem& problem) const = 0;
   virtual Tensors whole(const Problem& problem, const Tensors& inputs) const = 0;  // the op as it is without ranks
-  virtual std::unique_ptr<Prepared> prepare(const Problem& span, const Tensors& inputs) const = 0;
+  // Summarise, gather, fold, run: one rank, which reads nothing but the routing's tensors. With taps also Ainv and v_new.
+  virtual RankAnswer rank(const Span& span, const kernels::cp::Routing& routing, kernels::cp::Transport& transport,
+                          bool taps) const = 0;
+  // Every rank, in this process.
+  virtual std::vector<RankAnswer> ranks(const Ranks& ranks, bool taps, Fault fault = Fault::none) const = 0;
+  // Null where there is no graph to capture.
+  virtual std::unique_ptr<Captured> capture(const Ranks& /*first*/) const { return nullptr; }
 };
 
 using StagedOps = std::vector<std::unique_ptr<StagedOp>>;
 // reference.cp.STAGING for every staging of gdn that works in chunks of 64.
-StagedOps reference_ops();
+void add_reference_ops(StagedOps& ops);
+// cuda.cp.VARIANT for every variant of gdn that works in chunks of 64. Listed in any build; they need the CUDA half and a
+// GPU.
+void add_cuda_ops(StagedOps& ops);
+StagedOps all_ops();  // both
 
 }  // namespace deltagauge::validate::cp
