@@ -153,7 +153,7 @@ __global__ void __launch_bounds__(kPrepareThreads, 3) prepare(const __grid_const
   const int team = threadIdx.x / kTeamThreads, w = threadIdx.x / 32 % kBlocks;
   const std::int64_t first = (at.begin * a.HK + hk) * kD, stride = a.HK * kD;
   const std::int64_t group = a.HV / a.HK;
-  Record* records = p.records + slot * a.HV + hk * group;  // of the group's value heads
+  Record* records = records_of<Record>(p) + slot * a.HV + hk * group;  // of the group's value heads
 
   const std::uint32_t k = shared_address(smem.k), q = shared_address(smem.q);
   Tile<kD>::template load<kC, kPrepareThreads>(k, static_cast<const Io*>(a.k) + first, stride, at.rows);
