@@ -119,16 +119,15 @@ class ChunkForm {
       }
     }
     if (ranges) record_values(ranges, "Akk", DType::f32, A, A);
-    const Stored<Real> Ainv = store("Ainv", staging_.Ainv, inverse(A), ranges);
     const Stored<Real> P_stored = store("P", staging_.P, P, ranges);
     const Stored<Real> S_columns = store_rows("S", staging_.S, S, largest_of_rows(S), ranges).transposed();
 
     const Matrix<Real> remembered = product(k_io, S_columns);  // S k_i
     const Matrix<Real> resid = beta.asDiagonal() * (v - decayed(error_decay, remembered));
-    const Stored<Real> resid_stored = store("resid", staging_.resid, resid, ranges);
-    const Matrix<Real> v_new = product(Ainv, resid_stored);
+    const Solved solved = staging_.solve_rows == 0 ? solve(A, resid, ranges) : solve_by_blocks(A, resid, ranges);
+    const Matrix<Real>& v_new = solved.v_new;
     const Stored<Real> v_new_stored = store("v_new", staging_.v_new, v_new, ranges);
-    if (taps_) write_taps(at, A, Ainv, P_stored, resid_stored, v_new_stored, S);
+    if (taps_) write_taps(at, A, solved.Ainv, P_stored, solved.resid, v_new_stored, S);
 
     const Matrix<Real> inter = product(q_io, S_columns);  // S q_i
     Matrix<Real> scaled = decays.to_end.asDiagonal() * v_new;
@@ -148,6 +147,39 @@ class ChunkForm {
     o *= static_cast<Real>(p_.q_scale());
     write(outputs_.find("o")->second, at, o);
     if (ranges) record_values(ranges, "o", p_.io, o, o.unaryExpr([&](Real x) { return round_value(p_.io, x); }));
+  }
+
+  // (I + A) v_new = resid, with what the taps show of it.
+  struct Solved {
+    Matrix<Real> Ainv, resid, v_new;  // resid as stored
+  };
+  Solved solve(const Matrix<Real>& A, const Matrix<Real>& resid, Ranges* ranges) const {
+    const Stored<Real> Ainv = store("Ainv", staging_.Ainv, inverse(A), ranges);
+    const Stored<Real> rhs = store("resid", staging_.resid, resid, ranges);
+    return {Ainv.sum(), rhs.sum(), product(Ainv, rhs)};
+  }
+  // Ainv is the inverse that the blocks stand for, resid the right-hand sides as they meet the diagonal blocks' inverses.
+  Solved solve_by_blocks(const Matrix<Real>& A, const Matrix<Real>& resid, Ranges* ranges) const {
+    const Index n = A.rows();
+    Solved solved{Matrix<Real>::Zero(n, n), resid, Matrix<Real>(n, resid.cols())};
+    for (Index first = 0; first < n; first += staging_.solve_rows) {
+      const Index rows = std::min<Index>(staging_.solve_rows, n - first);
+      const Stored<Real> D = store("Ainv", staging_.Ainv, inverse(A.block(first, first, rows, rows)), ranges);
+      Matrix<Real> rhs = resid.middleRows(first, rows), left = Matrix<Real>::Zero(rows, n);
+      left.middleCols(first, rows) = D.sum();
+      for (Index from = 0; from < first; from += staging_.solve_rows) {
+        const Index count = staging_.solve_rows;
+        const Stored<Real> A_IJ = store("Akk", staging_.Ainv, A.block(first, from, rows, count), nullptr);
+        const Stored<Real> v_new = store("v_new", staging_.v_new, solved.v_new.middleRows(from, count), nullptr);
+        rhs -= product(A_IJ, v_new);
+        left -= D.sum() * A_IJ.sum() * solved.Ainv.middleRows(from, count);
+      }
+      const Stored<Real> rhs_stored = store("resid", staging_.resid, rhs, ranges);
+      solved.Ainv.middleRows(first, rows) = left;
+      solved.resid.middleRows(first, rows) = rhs_stored.sum();
+      solved.v_new.middleRows(first, rows) = product(D, rhs_stored);
+    }
+    return solved;
   }
 
   Decays<Real> decays_of(const Place& at, double before, Ranges* ranges) const {
@@ -299,12 +331,12 @@ class ChunkForm {
     whole.topLeftCorner(at.own, at.own) = x.topLeftCorner(at.own, at.own);
     write_rows(outputs_.find(name)->second, (at.block * p_.HV + at.h) * C_ * C_, C_, whole);
   }
-  void write_taps(const Place& at, const Matrix<Real>& A, const Stored<Real>& Ainv, const Stored<Real>& P,
-                  const Stored<Real>& resid, const Stored<Real>& v_new, const Matrix<Real>& S) {
+  void write_taps(const Place& at, const Matrix<Real>& A, const Matrix<Real>& Ainv, const Stored<Real>& P,
+                  const Matrix<Real>& resid, const Stored<Real>& v_new, const Matrix<Real>& S) {
     write_square("Akk", at, A, 0);
-    write_square("Ainv", at, Ainv.sum(), 1);
+    write_square("Ainv", at, Ainv, 1);
     write_square("P", at, P.sum(), 0);
-    write(outputs_.find("resid")->second, at, resid.sum());
+    write(outputs_.find("resid")->second, at, resid);
     write(outputs_.find("v_new")->second, at, v_new.sum());
     write_rows(outputs_.find("S")->second, (at.block * p_.HV + at.h) * p_.V * p_.K, p_.K, S);
   }

@@ -52,6 +52,10 @@ struct Staging {
   Accumulate accumulate;
   Solver solver;
   std::string_view op = "gdn";  // the op it belongs to
+  // Rows of the blocks by which v_new is solved, D_I the inverse of a diagonal block of I + A:
+  //   v_new_I = D_I (resid_I - sum_{J<I} A_IJ v_new_J)
+  // D, A_IJ and what stands in the brackets stored as Ainv, Ainv and resid. 0: v_new = Ainv resid, all rows at once.
+  std::int64_t solve_rows = 0;
   GateSplit gate{};
   FastExp fast_exp = FastExp::exp2f;
 };

@@ -7,27 +7,8 @@
 namespace deltagauge::kernels::gdn {
 namespace {
 
-// [records | unit k | unit q], each part at a multiple of 256 bytes.
-struct Workspace {
-  std::size_t k_unit, q_unit, bytes;
-  explicit Workspace(const Args& a) {
-    const std::size_t unit = a.l2norm ? static_cast<std::size_t>(a.T * a.HK * a.K) * 2 : 0,
-                      padded = (unit + 255) / 256 * 256;
-    k_unit = static_cast<std::size_t>(chunk_sm80::slots(a) * a.HV) * sizeof(chunk_sm80::Record);
-    q_unit = k_unit + padded;
-    bytes = q_unit + padded;
-  }
-};
-
 void launch(const Args& args, bool split, cudaStream_t stream) {
-  const Workspace layout(args);
-  char* base = static_cast<char*>(args.workspace);
-  const chunk_sm80::Params params{.args = args,
-                                  .records = reinterpret_cast<chunk_sm80::Record*>(base),
-                                  .q_unit = args.l2norm ? base + layout.q_unit : nullptr,
-                                  .k_unit = args.l2norm ? base + layout.k_unit : nullptr,
-                                  .dense = args.cu_seqlens == nullptr ? args.T / args.N : 0,
-                                  .split = split};
+  const chunk_sm80::Params params = chunk_sm80::params_of(args, sizeof(chunk_sm80::Record), split);
   const bool wide = args.K == 128;
   if (args.io == DType::bf16)
     return wide ? launch_chunk_sm80_as<__nv_bfloat16, 128>(params, stream)
@@ -37,7 +18,9 @@ void launch(const Args& args, bool split, cudaStream_t stream) {
 
 }  // namespace
 
-std::size_t chunk_sm80_workspace(const Args& args) { return Workspace(args).bytes; }
+std::size_t chunk_sm80_workspace(const Args& args) {
+  return chunk_sm80::Workspace(args, sizeof(chunk_sm80::Record)).bytes;
+}
 void launch_chunk_sm80(const Args& args, cudaStream_t stream) { launch(args, false, stream); }
 void launch_chunk_sm80_split(const Args& args, cudaStream_t stream) { launch(args, true, stream); }
 

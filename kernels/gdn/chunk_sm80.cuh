@@ -35,7 +35,7 @@ struct alignas(256) Record {
 
 struct Params {
   Args args;
-  Record* records;        // [slots, HV]
+  void* records;          // [slots, HV] Record (chunk_sm90: Record90)
   void *q_unit, *k_unit;  // [T, HK, K] normalised rows, or null: q and k are used as they are
   std::int64_t dense;     // rows of each sequence when there are no cu_seqlens
   bool split;             // Record keeps f32 for products of hi + lo; else its triangles are rounded to tf32
@@ -46,6 +46,33 @@ struct Params {
 // unused. So the device finds its work from cu_seqlens alone, and the host needs no lengths.
 inline std::int64_t slots(const Args& args) { return args.T / kC + args.N; }
 __device__ inline std::int64_t first_slot(std::int64_t begin, std::int64_t n) { return (begin >> 6) + n; }
+
+// args.workspace holds [records | unit k | unit q], each part at a multiple of 256 bytes, the last two where q and k are to
+// be normalised.
+struct Workspace {
+  std::size_t k_unit, q_unit, bytes;
+  Workspace(const Args& a, std::size_t record_bytes) {
+    const std::size_t unit = a.l2norm ? static_cast<std::size_t>(a.T * a.HK * a.K) * 2 : 0,
+                      padded = (unit + 255) / 256 * 256;
+    k_unit = static_cast<std::size_t>(slots(a) * a.HV) * record_bytes;
+    q_unit = k_unit + padded;
+    bytes = q_unit + padded;
+  }
+};
+inline Params params_of(const Args& args, std::size_t record_bytes, bool split) {
+  const Workspace layout(args, record_bytes);
+  char* base = static_cast<char*>(args.workspace);
+  return {.args = args,
+          .records = base,
+          .q_unit = args.l2norm ? base + layout.q_unit : nullptr,
+          .k_unit = args.l2norm ? base + layout.k_unit : nullptr,
+          .dense = args.cu_seqlens == nullptr ? args.T / args.N : 0,
+          .split = split};
+}
+template <class R>
+__device__ R* records_of(const Params& p) {
+  return static_cast<R*>(p.records);
+}
 
 // As sequence_rows(), without its division.
 __device__ inline Rows rows_of(const Params& p, std::int64_t n) {

@@ -89,24 +89,24 @@ __device__ inline void store_A(const BlockRow& kk, const Gates& gates, int w, Fa
   }
 }
 
-// One warp: the inverse of I + A_II for block I = w, a column a lane. Its A_II was written by this warp. Four rows at a
-// time, whose sums over what is solved do not wait for each other.
-__device__ inline void invert_diagonal(Factors& factors, int w) {
+// One warp: x = column threadIdx.x % 16 of the inverse of I + A for a strictly lower triangular A [16, 16], its rows kStride
+// floats apart, which this warp has written. Four rows at a time, whose sums over what is solved do not wait for each other.
+template <int kStride>
+__device__ void invert_block(const float* A, float (&x)[16]) {
   const int column = threadIdx.x % 16;
-  float x[16];
 #pragma unroll
   for (int first = 0; first < 16; first += 4) {
     float4 own[4];  // A's columns first .. of the four rows
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      own[i] = *reinterpret_cast<const float4*>(&factors.A[16 * w + first + i][16 * w + first]);
+      own[i] = *reinterpret_cast<const float4*>(A + (first + i) * kStride + first);
       x[first + i] = first + i == column ? 1.0f : 0.0f;
     }
 #pragma unroll
     for (int j = 0; j < first; j += 4)
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
-        const float4 a = *reinterpret_cast<const float4*>(&factors.A[16 * w + first + i][16 * w + j]);
+        const float4 a = *reinterpret_cast<const float4*>(A + (first + i) * kStride + j);
         float& sum = x[first + i];
         sum = fmaf(-a.w, x[j + 3], fmaf(-a.z, x[j + 2], fmaf(-a.y, x[j + 1], fmaf(-a.x, x[j], sum))));
       }
@@ -115,9 +115,14 @@ __device__ inline void invert_diagonal(Factors& factors, int w) {
 #pragma unroll
       for (int i = j + 1; i < 4; ++i) x[first + i] = fmaf(-(&own[i].x)[j], x[first + j], x[first + i]);
   }
+}
+// Of the diagonal block w of A.
+__device__ inline void invert_diagonal(Factors& factors, int w) {
+  float x[16];
+  invert_block<kC + 4>(&factors.A[16 * w][16 * w], x);
   if (threadIdx.x % 32 < 16)
 #pragma unroll
-    for (int i = 0; i < 16; ++i) factors.X[w][i][column] = x[i];
+    for (int i = 0; i < 16; ++i) factors.X[w][i][threadIdx.x % 16] = x[i];
 }
 
 // Block (i, j) of a triangle: rows[n] holds row 8 n + group, columns 2 t, 2 t + 1, 8 + 2 t, 9 + 2 t. f32: as it is; else

@@ -160,7 +160,7 @@ __device__ void prepare_chunk(const Params& p, const Chunk& at, std::int64_t slo
   const int team = threadIdx.x / kTeamThreads, w = threadIdx.x / 32 % kBlocks;
   const std::int64_t first = (at.begin * a.HK + hk) * kD, stride = a.HK * kD;
   const std::int64_t group = a.HV / a.HK;
-  Record* records = p.records + slot * a.HV + hk * group;  // of the group's value heads
+  Record* records = records_of<Record>(p) + slot * a.HV + hk * group;  // of the group's value heads
 
   const std::uint32_t k = shared_address(smem.k), q = shared_address(smem.q);
   Tile<kD>::template load<kC, kPrepareThreads>(k, static_cast<const Io*>(a.k) + first, stride, at.rows);

@@ -44,7 +44,7 @@ __device__ void load_stage(const Params& p, const Place& at, std::int64_t chunk,
   Tile<kD>::template load<kC, kThreads>(shared_address(stage.k), k, a.HK * kD, valid);
   Tile<kD>::template load<kC, kThreads>(shared_address(stage.q), q, a.HK * kD, valid);
   load_columns(stage.v[at.warp], static_cast<const Io*>(a.v) + value, a.HV * kD, valid, lane);
-  const char* record = reinterpret_cast<const char*>(p.records + (at.slot + chunk) * a.HV + at.h);
+  const char* record = reinterpret_cast<const char*>(records_of<Record>(p) + (at.slot + chunk) * a.HV + at.h);
   const std::uint32_t record_to = shared_address(&stage.record);
 #pragma unroll
   for (int i = 0; i < static_cast<int>(sizeof(Record)); i += 16 * kThreads) {
@@ -69,7 +69,8 @@ __device__ void do_chunk(const Params& p, const Place& at, std::int64_t chunk, S
   const RowScale scale = Warp<Io>::row_scale(largest);
   read_state<Io, Shape>(S, scale, shared_address(stage.k), shared_address(stage.q), l.lane, r, o);
 
-  residuals<Io>(r, o, scale, stage.v[at.warp].address(l.lane), record.beta, record.decay_in, l.t);
+  residuals<Io, 0, kC / 8>(r, scale, stage.v[at.warp].address(l.lane), record.beta, record.decay_in, l.t);
+  decay_reads<Io>(o, scale, record.decay_in, l.t);
   Rows64 v_new = {};
   multiply_triangle<Shape::split>(v_new, r, record.Ainv, l.lane);
   multiply_triangle<Shape::split>(o, v_new, record.P, l.lane);

@@ -99,22 +99,25 @@ __device__ void read_state(const float (&S)[Shape::D / 8][4], const RowScale& sc
   }
 }
 
-// r = beta (v - exp(b) r) and o = exp(b) o, from S k^T and S q^T of scaled rows. v: where this lane reads the warp's
-// Columns16 (below) for ldmatrix; beta, decay_in: [64] of the chunk.
-template <class Io>
-__device__ void residuals(Rows64& r, Rows64& o, const RowScale& scale, std::uint32_t v_at, const float* beta,
-                          const float* decay_in, int t) {
-  if (decay_in[kC - 1] == 0.0f) {  // some token forgets what came before, exactly
+// 0 where decay is: forgetting is exact, and 0 * inf would be NaN. kCount n-blocks from the first token of decay on.
+template <int kCount>
+__device__ void forget(float (*x)[4], const float* decay, int t) {
 #pragma unroll
-    for (int i = 0; i < kC / 8; ++i) {
-      const float2 decay = *reinterpret_cast<const float2*>(&decay_in[8 * i + 2 * t]);
+  for (int i = 0; i < kCount; ++i) {
+    const float2 d = *reinterpret_cast<const float2*>(&decay[8 * i + 2 * t]);
 #pragma unroll
-      for (int e = 0; e < 4; ++e)
-        if ((e % 2 ? decay.y : decay.x) == 0.0f) r[i][e] = o[i][e] = 0;
-    }
+    for (int e = 0; e < 4; ++e)
+      if ((e % 2 ? d.y : d.x) == 0.0f) x[i][e] = 0;
   }
+}
+// r = beta (v - exp(b) r) of n-blocks kFirst .. kFirst + kCount - 1, from S k^T of scaled rows. v_at: where this lane reads
+// the warp's Columns16 (below) for ldmatrix; beta, decay_in: [64] of the chunk.
+template <class Io, int kFirst, int kCount>
+__device__ void residuals(Rows64& r, const RowScale& scale, std::uint32_t v_at, const float* beta, const float* decay_in,
+                          int t) {
+  if (decay_in[kC - 1] == 0.0f) forget<kCount>(r + kFirst, decay_in + 8 * kFirst, t);
 #pragma unroll
-  for (int i = 0; i < kC / 8; i += 2) {
+  for (int i = kFirst; i < kFirst + kCount; i += 2) {
     std::uint32_t v[4];  // tokens 8 i .. and 8 i + 8 .., V rows 0 .. 7 and 8 .. 15 of each
     ptx::ldmatrix_x4_trans(v, v_at + 32 * 8 * i);
 #pragma unroll
@@ -126,14 +129,21 @@ __device__ void residuals(Rows64& r, Rows64& o, const RowScale& scale, std::uint
       for (int half = 0; half < 2; ++half) {
         const float2 v2 = unpack2<Io>(v[2 * n + half]);
         float* r2 = &r[i + n][2 * half];
-        float* o2 = &o[i + n][2 * half];
-        const float dx = decay.x * scale.up[half], dy = decay.y * scale.up[half];
-        r2[0] = b.x * fmaf(-dx, r2[0], v2.x);
-        r2[1] = b.y * fmaf(-dy, r2[1], v2.y);
-        o2[0] *= dx;
-        o2[1] *= dy;
+        r2[0] = b.x * fmaf(-(decay.x * scale.up[half]), r2[0], v2.x);
+        r2[1] = b.y * fmaf(-(decay.y * scale.up[half]), r2[1], v2.y);
       }
     }
+  }
+}
+// o = exp(b) o, from S q^T of scaled rows.
+template <class Io>
+__device__ void decay_reads(Rows64& o, const RowScale& scale, const float* decay_in, int t) {
+  if (decay_in[kC - 1] == 0.0f) forget<kC / 8>(o, decay_in, t);
+#pragma unroll
+  for (int i = 0; i < kC / 8; ++i) {
+    const float2 decay = *reinterpret_cast<const float2*>(&decay_in[8 * i + 2 * t]);
+#pragma unroll
+    for (int e = 0; e < 4; ++e) o[i][e] *= (e % 2 ? decay.y : decay.x) * scale.up[e / 2];
   }
 }
 

@@ -1,18 +1,17 @@
-// gdn.chunk_sm90: from the dtype and head size of a call to the instantiation that takes them. No workspace.
+// gdn.chunk_sm90: workspace, and from the dtype and head size of a call to the instantiation that takes them.
+#include "kernels/gdn/chunk_sm90.cuh"
+
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
-#include "kernels/gdn/chunk_sm80.cuh"
-
 namespace deltagauge::kernels::gdn {
 
+std::size_t chunk_sm90_workspace(const Args& args) {
+  return chunk_sm80::Workspace(args, sizeof(chunk_sm90::Record90)).bytes;
+}
+
 void launch_chunk_sm90(const Args& args, cudaStream_t stream) {
-  const chunk_sm80::Params params{.args = args,
-                                  .records = nullptr,
-                                  .q_unit = nullptr,
-                                  .k_unit = nullptr,
-                                  .dense = args.cu_seqlens == nullptr ? args.T / args.N : 0,
-                                  .split = false};
+  const chunk_sm80::Params params = chunk_sm80::params_of(args, sizeof(chunk_sm90::Record90), false);
   const bool wide = args.K == 128;
   if (args.io == DType::bf16)
     return wide ? launch_chunk_sm90_as<__nv_bfloat16, 128>(params, stream)
