@@ -62,7 +62,7 @@ struct Mutant {
 };
 std::vector<Mutant> mutants() {
   std::vector<Mutant> all;
-  for (const reference::Fault& fault : reference::faults()) {
+  for (const reference::Fault& fault : reference::faults("gdn")) {
     const auto answer = [&fault](const Problem& p, const Tensors& inputs, bool) {
       return reference::run_with_fault(p, inputs, reference::staging(kStaging), fault);
     };

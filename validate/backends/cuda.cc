@@ -1,5 +1,5 @@
-// CUDA backends: cuda.gdn.<variant> for every entry of the variant table, cuda.l2norm, cuda.gate. They are listed and asked
-// for reasons in any build; plans need the CUDA half (DELTAGAUGE_HAVE_CUDA) and a GPU.
+// CUDA backends: cuda.gdn.<variant> for every entry of the variant table, cuda.gdn_decode, cuda.l2norm, cuda.gate. They are
+// listed and asked for reasons in any build; plans need the CUDA half (DELTAGAUGE_HAVE_CUDA) and a GPU.
 #include <functional>
 #include <string>
 
@@ -7,6 +7,7 @@
 #include "core/op.h"
 #include "kernels/gate/gate.h"
 #include "kernels/gdn/gdn.h"
+#include "kernels/gdn_decode/gdn_decode.h"
 #include "kernels/l2norm/l2norm.h"
 #include "validate/backends/arena_plan.h"
 #include "validate/run.h"
@@ -53,6 +54,23 @@ gdn::Args gdn_args(const Problem& p) {
   return a;
 }
 
+gdn_decode::Args gdn_decode_args(const Problem& p) {
+  gdn_decode::Args a{.B = p.sequences(),
+                     .HK = p.HK,
+                     .HV = p.HV,
+                     .K = p.K,
+                     .V = p.V,
+                     .io = p.io,
+                     .state = p.state,
+                     .gate_dtype = p.gate_dtype,
+                     .beta_dtype = p.beta_dtype,
+                     .scale = static_cast<float>(p.q_scale()),
+                     .neg_eigval = p.neg_eigval == Switch::on,
+                     .fast_math = p.math == MathMode::fast};
+  pool_sizes(a, p);
+  return a;
+}
+
 l2norm::Args l2norm_args(const Problem& p) { return {.T = p.rows(), .N = p.sequences(), .H = p.HK, .K = p.K, .io = p.io}; }
 
 gate::Args gate_args(const Problem& p) {
@@ -83,6 +101,7 @@ struct Kernel {
   std::function<std::vector<TensorSpec>(const Problem&)> taps;
   std::function<std::size_t(const Problem&)> workspace;  // bytes
   std::function<void(const Problem&, const Pointers&, void* stream)> launch;
+  bool pool = false;  // takes a state pool
 };
 
 #if DELTAGAUGE_HAVE_CUDA
@@ -114,6 +133,19 @@ void launch_gdn(std::string_view variant, const Problem& p, const Pointers& at, 
   a.tap_S = static_cast<float*>(at("S"));
   a.tap_v_new = static_cast<float*>(at("v_new"));
   gdn::fwd(variant, a, stream);
+}
+
+void launch_gdn_decode(const Problem& p, const Pointers& at, void* stream) {
+  gdn_decode::Args a = gdn_decode_args(p);
+  a.packed_qkv = at("packed_qkv");
+  a.raw_gate = at("raw_gate");
+  a.raw_beta = at("raw_beta");
+  a.A_log = static_cast<const float*>(at("A_log"));
+  a.dt_bias = static_cast<const float*>(at("dt_bias"));
+  a.pool = at("final_state");
+  bind_pool(a, at);
+  a.o = at("o");
+  gdn_decode::fwd(a, stream);
 }
 
 void launch_l2norm(const Problem& p, const Pointers& at, void* stream) {
@@ -219,6 +251,7 @@ std::unique_ptr<Plan> make_plan(const Kernel& kernel, const Problem& problem, co
 
 std::size_t gdn_workspace(std::string_view, const Problem&) { return 0; }
 void launch_gdn(std::string_view, const Problem&, const Pointers&, void*) {}
+void launch_gdn_decode(const Problem&, const Pointers&, void*) {}
 void launch_l2norm(const Problem&, const Pointers&, void*) {}
 void launch_gate(const Problem&, const Pointers&, void*) {}
 std::optional<std::string> no_device(const Kernel&) { return "no GPU: built without CUDA"; }
@@ -239,7 +272,7 @@ class CudaBackend : public Backend {
   std::optional<std::string> unsupported(const Problem& problem) const override {
     if (problem.op != kernel_.op) return "op: expected " + std::string(kernel_.op) + ", got " + problem.op;
     if (problem.direction != Direction::fwd) return "direction: expected fwd, got bwd";
-    if (problem.slots) return "state pool: expected none, got slots=" + std::to_string(problem.slots);
+    if (problem.slots && !kernel_.pool) return "state pool: expected none, got slots=" + std::to_string(problem.slots);
     if (auto reason = kernel_.unsupported(problem)) return reason;
     return no_device(kernel_);
   }
@@ -273,6 +306,15 @@ void add_cuda_backends(Registry& registry) {
     if (variant.taps) kernel.taps = gdn_taps;
     add(std::move(kernel));
   }
+  add({.op = "gdn_decode",
+       .name = "cuda.gdn_decode",
+       .summary = "one token a sequence on a state pool in FP32, one launch",
+       .staging = "gdn_decode.f32",
+       .unsupported = [](const Problem& p) { return gdn_decode::unsupported(gdn_decode_args(p)); },
+       .taps = no_taps,
+       .workspace = no_workspace,
+       .launch = launch_gdn_decode,
+       .pool = true});
   add({.op = "l2norm",
        .name = "cuda.l2norm",
        .summary = "row normalisation in FP32",

@@ -207,7 +207,7 @@ std::vector<Result> time_rows(const Job& job, Replayable& replay) {
     row.test = to_id(layout);
     row.name = "active 1/" + std::to_string(std::llround(1 / part));
     row.timing = timing_of(std::move(samples), calls);
-    row.timing->active = static_cast<double>(layout.problem.tokens()) / static_cast<double>(layout.problem.rows());
+    row.timing->active = active_part(layout.problem);
     row.timing->flops = op_info(layout.problem.op).flops(layout.problem);
     row.timing->bytes = op_info(layout.problem.op).bytes(layout.problem);
     row.seconds = seconds_since(start);
