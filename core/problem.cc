@@ -395,9 +395,9 @@ void check(const Problem& p) {
   need(!p.lengths.empty(), "len: expected at least one sequence, got none");
   need(p.lengths.size() <= kMaxSequences, "len: expected at most ", kMaxSequences, " sequences, got ", p.lengths.size());
   need(total_tokens(p.lengths).has_value(), "len: expected lengths >= 0 and at most ", kMaxTokens, " tokens in all");
-  for (const std::int64_t length : p.lengths)
-    need(!op.one_token || length == 1, "len: expected one token a sequence for op ", p.op, ", got ",
-         lengths_text(p.lengths));
+  const bool one_token = std::all_of(p.lengths.begin(), p.lengths.end(), [](std::int64_t length) { return length == 1; });
+  if (op.one_token && !one_token)
+    fail("len: expected one token a sequence for op ", p.op, ", got ", lengths_text(p.lengths));
   need(p.layout == Layout::dense || p.tokens() <= kMaxPacked, "len: expected at most ", kMaxPacked,
        " packed tokens (cu_seqlens is int32), got ", p.tokens());
   need(p.ids.empty() || p.ids.size() == p.lengths.size(), "ids: expected one per sequence (", p.lengths.size(), "), got ",

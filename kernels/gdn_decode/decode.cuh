@@ -28,14 +28,14 @@ inline constexpr unsigned kAll = 0xffffffffu;
 // Where the elements of rows of up to kK channels lie.
 template <class Stored, int kK, bool kWide>
 struct Tiling {
-  static constexpr int kInFlight = kWide && sizeof(Stored) == 4 ? 16 : 8;  // packs a lane; bf16 unpacked needs registers too
-  static constexpr int kPack = 16 / sizeof(Stored);                        // elements a lane and pack
+  static constexpr int kInFlight = kWide && kK > 64 && sizeof(Stored) == 4 ? 16 : 8;  // packs a lane, as registers allow
+  static constexpr int kPack = 16 / sizeof(Stored);                                   // elements a lane and pack
   static constexpr int kLanes = kK / kPack < 32 ? kK / kPack : 32, kPacks = kK / (kLanes * kPack);
-  static constexpr int kBeside = 32 / kLanes;                                 // rows side by side in a warp
-  static constexpr int kDeep = kInFlight / kPacks;                            // and one after the other
-  static constexpr int kRows = kDeep * kBeside;                               // of a warp
-  static constexpr int kSpare = kLanes / kDeep;                               // lanes that end up with the same sum
-  static constexpr int kBlocksPerSm = kWide && sizeof(Stored) == 2 ? 10 : 8;  // 96 or 128 registers a thread
+  static constexpr int kBeside = 32 / kLanes;                            // rows side by side in a warp
+  static constexpr int kDeep = kInFlight / kPacks;                       // and one after the other
+  static constexpr int kRows = kDeep * kBeside;                          // of a warp
+  static constexpr int kSpare = kLanes / kDeep;                          // lanes that end up with the same sum
+  static constexpr int kBlocksPerSm = kWide && kInFlight == 8 ? 10 : 8;  // 96 or 128 registers a thread
   static_assert(kDeep <= kLanes && kRows <= 32);
 };
 

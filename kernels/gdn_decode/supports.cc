@@ -6,7 +6,7 @@ namespace deltagauge::kernels::gdn_decode {
 
 std::optional<std::string> unsupported(const Args& args) {
   constexpr std::int64_t kMaxHeadSize = 256;
-  constexpr std::int64_t kMaxPairs = (std::int64_t{1} << 31) / 32 - 1;  // 32 warps of 8 rows to a pair at K = V = 256
+  constexpr std::int64_t kMaxPairs = (std::int64_t{1} << 31) / 64 - 1;  // 64 warps of 4 rows to a pair at K = V = 256
   if (const auto reason = runtime::not_among("io", args.io, "f32 bf16 f16")) return reason;
   if (const auto reason = runtime::not_among("state", args.state, "f32 bf16")) return reason;
   if (const auto reason = runtime::not_among("gate_dtype", args.gate_dtype, "f32 bf16 f16")) return reason;

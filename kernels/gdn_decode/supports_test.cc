@@ -19,7 +19,7 @@ TEST(Supports, RefusalsSayExpectedAndGot) {
       {{.B = 1, .HK = 1, .HV = 1, .K = 64, .V = 64, .state = DType::f16}, "state: expected one of f32 bf16, got f16"},
       {{.B = 1, .HK = 1, .HV = 1, .K = 64, .V = 64, .gate_dtype = DType::i32},
        "gate_dtype: expected one of f32 bf16 f16, got i32"},
-      {{.B = 1 << 22, .HK = 16, .HV = 32, .K = 64, .V = 64}, "B * HV: expected at most 67108863, got B = 4194304, HV = 32"},
+      {{.B = 1 << 21, .HK = 16, .HV = 32, .K = 64, .V = 64}, "B * HV: expected at most 33554431, got B = 2097152, HV = 32"},
   };
   for (const auto& row : rows) EXPECT_EQ(unsupported(row.args).value_or(""), row.reason);
 }
