@@ -42,6 +42,7 @@ struct Tiling {
 struct Params {
   Args args;
   std::uint32_t splits, warps;  // row blocks of a head; of the whole call
+  std::uint32_t group;          // value heads a key head
   bool wide_io;                 // rows of q and k can be read in packs
 };
 
@@ -166,7 +167,7 @@ __global__ void __launch_bounds__(kBlock, Tiling<Stored, kK, kWide>::kBlocksPerS
 
   const std::int32_t slot = a.state_indices[b];
   const bool fresh = a.has_initial_state != nullptr && a.has_initial_state[b] == 0;
-  const std::int64_t token = static_cast<std::int64_t>(b) * (2 * a.HK * K + a.HV * V), hk = h / (a.HV / a.HK);
+  const std::int64_t token = static_cast<std::int64_t>(b) * (2 * a.HK * K + a.HV * V), hk = h / p.group;
   const Io* packed = static_cast<const Io*>(a.packed_qkv) + token;
   const std::uint32_t gate_bits = load_bits(a.raw_gate, a.gate_dtype, head);
   const std::uint32_t beta_bits = load_bits(a.raw_beta, a.beta_dtype, head);
@@ -251,6 +252,7 @@ void launch(const Args& args, cudaStream_t stream) {
   const Params params{.args = args,
                       .splits = static_cast<std::uint32_t>(splits),
                       .warps = static_cast<std::uint32_t>(warps),
+                      .group = static_cast<std::uint32_t>(args.HV / args.HK),
                       .wide_io = args.K % Tile::kPack == 0 && token % Tile::kPack == 0 &&
                                  runtime::aligned(args.packed_qkv, alignof(IoPack))};
   const int threads = warps <= kFewWarps ? 32 : kBlock;
