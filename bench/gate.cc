@@ -7,6 +7,7 @@
 #include "core/op.h"
 #include "validate/checks/accuracy.h"
 #include "validate/mark.h"
+#include "validate/rows.h"
 
 namespace deltagauge::bench {
 namespace {
@@ -22,10 +23,16 @@ void keep_worse(reports::TensorMetrics& kept, const reports::TensorMetrics& othe
   kept.rel_l2 = rel_l2;
 }
 
-void expect_finite(std::string_view name, const Tensor& tensor, Verdict& verdict) {
+// Of the rows that are judged: past the active end and in slots of no sequence may stand anything.
+void expect_finite(const Problem& problem, std::string_view name, const Tensor& tensor, Verdict& verdict) {
+  const validate::Rows rows = validate::rows_of(problem, name, tensor.shape());
   std::int64_t bad = 0;
 #pragma omp parallel for reduction(+ : bad)
-  for (std::int64_t i = 0; i < tensor.numel(); ++i) bad += !std::isfinite(tensor.load(i));
+  for (const validate::Series& s : rows.series)
+    for (std::int64_t i = 0; i < s.count; ++i) {
+      const std::int64_t first = (s.first + i * s.stride) * rows.width;
+      for (std::int64_t j = first; j < first + rows.width; ++j) bad += !std::isfinite(tensor.load(j));
+    }
   if (bad) verdict.add_failure(std::string(name) + ": expected finite values, got " + std::to_string(bad) + " that are not");
 }
 
@@ -71,12 +78,8 @@ Verdict Gate::judge(std::string_view staging, const Tensors& outputs) {
       verdict.add_failure("sequence " + std::to_string(judged_[i].part.sequence) + ", head " +
                           std::to_string(judged_[i].part.head) + " alone: " + verdicts[i].reason);
   }
-  for (const TensorSpec& spec : op_info(problem_.op).outputs(problem_)) {
-    if (spec.token_dim == 0 && problem_.capacity)
-      expect_finite(spec.name, rows(get(outputs, spec.name), 0, problem_.tokens()), verdict);
-    else
-      expect_finite(spec.name, get(outputs, spec.name), verdict);
-  }
+  for (const TensorSpec& spec : op_info(problem_.op).outputs(problem_))
+    expect_finite(problem_, spec.name, get(outputs, spec.name), verdict);
   return verdict;
 }
 

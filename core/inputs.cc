@@ -181,49 +181,136 @@ void fill_lattice(const Draw& draw, const Row& r, std::int64_t h, int terms, std
   }
 }
 
-Tensor draw_gdn(const Case& c, const TensorSpec& spec, const std::vector<Row>& rows) {
+// The states of sequences or, NaN wherever no sequence may read, of a pool.
+Tensor draw_states(const Case& c, const TensorSpec& spec) {
   const Problem& p = c.problem;
-  const Draw draw(c.seed, spec.name), common(c.seed, "direction"), a(c.seed, "A_log"), b(c.seed, "dt_bias");
-  const bool lattice = p.data.kind == "lattice";
-  if (spec.name == "initial_state") {
-    Tensor state(spec.dtype, spec.shape);
-    const auto slots = p.state_indices();
-    const auto has = p.has_initial_state();
-    if (p.slots) poison_rows(state, 0);  // what no sequence may read
-    for (std::int64_t n = 0; n < p.sequences(); ++n) {
+  const Draw draw(c.seed, spec.name);
+  Tensor state(spec.dtype, spec.shape);
+  const auto slots = p.state_indices();
+  const auto has = p.has_initial_state();
+  if (p.slots) poison_rows(state, 0);
+#pragma omp parallel for collapse(2)
+  for (std::int64_t n = 0; n < p.sequences(); ++n)
+    for (std::int64_t h = 0; h < p.HV; ++h) {
       const auto place = static_cast<std::size_t>(n);
       if (p.slots && (slots[place] <= 0 || !has[place])) continue;
-      std::int64_t i = (p.slots ? slots[place] : n) * p.HV * p.V * p.K;
-      for (std::int64_t h = 0; h < p.HV; ++h)
-        for (std::int64_t v = 0; v < p.V; ++v)
-          for (std::int64_t k = 0; k < p.K; ++k, ++i) {
-            const std::int64_t id = p.ids.empty() ? n : p.ids[static_cast<std::size_t>(n)];
-            const double x = p.h0.kind == "zero" ? 0
-                             : lattice           ? static_cast<double>(small_integer(draw, id, v, h, k))
-                                                 : p.h0.value * draw.normal(id, v, h, k);
-            state.store(i, x);
-          }
+      std::int64_t i = ((p.slots ? slots[place] : n) * p.HV + h) * p.V * p.K;
+      for (std::int64_t v = 0; v < p.V; ++v)
+        for (std::int64_t k = 0; k < p.K; ++k, ++i) {
+          const std::int64_t id = p.ids.empty() ? n : p.ids[place];
+          const double x = p.h0.kind == "zero"        ? 0
+                           : p.data.kind == "lattice" ? static_cast<double>(small_integer(draw, id, v, h, k))
+                                                      : p.h0.value * draw.normal(id, v, h, k);
+          state.store(i, x);
+        }
     }
-    return state;
+  return state;
+}
+
+// One row of q or k; raw: to be normalised by the op.
+void draw_key(const Case& c, std::string_view name, const Draw& draw, const Draw& common, bool raw, const Row& r,
+              std::int64_t h, std::vector<double>& out) {
+  const bool key = name == "k";
+  if (c.problem.data.kind == "lattice") return fill_lattice(draw, r, h, key ? 1 : 3, out);
+  const double norm = raw ? std::sqrt(static_cast<double>(c.problem.K)) : 1;
+  fill_key(c.problem, draw, common, r, h, key ? norm * c.problem.kscale : norm, out);
+}
+
+void draw_value(const Problem& p, const Draw& draw, const Row& r, std::int64_t h, std::vector<double>& out) {
+  for (std::size_t d = 0; d < out.size(); ++d) {
+    const auto i = static_cast<std::int64_t>(d);
+    out[d] = p.data.kind == "lattice" ? static_cast<double>(small_integer(draw, r.sequence, r.token, h, i))
+                                      : p.v.value * draw.normal(r.sequence, r.token, h, i);
   }
+}
+
+Tensor draw_gdn(const Case& c, const TensorSpec& spec, const std::vector<Row>& rows) {
+  const Problem& p = c.problem;
+  if (spec.name == "initial_state") return draw_states(c, spec);
+  const Draw draw(c.seed, spec.name), common(c.seed, "direction"), a(c.seed, "A_log"), b(c.seed, "dt_bias");
   return per_row(p, spec, rows, [&](const Row& r, std::int64_t h, std::vector<double>& out) {
     if (spec.name == "q" || spec.name == "k") {
-      const bool key = spec.name == "k";
-      if (lattice) return fill_lattice(draw, r, h, key ? 1 : 3, out);
-      const double raw = p.l2norm == Switch::on ? std::sqrt(static_cast<double>(p.K)) : 1;
-      return fill_key(p, draw, common, r, h, key ? raw * p.kscale : raw, out);
-    }
-    if (spec.name == "g") {
+      draw_key(c, spec.name, draw, common, p.l2norm == Switch::on, r, h, out);
+    } else if (spec.name == "g") {
       out[0] = draw_gate(p, draw, a, b, r, h);
     } else if (spec.name == "beta") {
       out[0] = draw_beta(p, draw, r, h);
     } else {
-      for (std::size_t d = 0; d < out.size(); ++d) {
-        const auto i = static_cast<std::int64_t>(d);
-        out[d] = lattice ? static_cast<double>(small_integer(draw, r.sequence, r.token, h, i))
-                         : p.v.value * draw.normal(r.sequence, r.token, h, i);
-      }
+      draw_value(p, draw, r, h, out);
     }
+  });
+}
+
+// gdn_decode: what a regime of g and beta is before the transforms. A_log and dt_bias are log(1/16) and 0 under mild, mixed
+// and edge, 0 and 0 under strong and constant, as the model families have them under none and model.
+constexpr double kEdgeRawGates[] = {0, -0.0, kInf, -kInf, 19.9, 20, 20.1, 87, 88, 89, 100, 1e4, -20, -88, -103, -1e4};
+
+double draw_A_log(const Problem& p, const Draw& a, std::int64_t h) {
+  const std::string& kind = p.gate.kind;
+  if (kind == "none" || kind == "model") return portable::log(draw_a(a, h));
+  return kind == "strong" || kind == "constant" ? 0 : portable::log(1.0 / 16);
+}
+
+double draw_raw_gate(const Problem& p, const Draw& draw, const Row& r, std::int64_t h) {
+  const std::string& kind = p.gate.kind;
+  if (kind == "none" || (kind == "mixed" && h % 4 == 3)) return -kInf;  // g = 0
+  if (kind == "constant") return p.gate.value < -50 ? -p.gate.value : portable::log(portable::exp(-p.gate.value) - 1);
+  if (const auto w = draw.words(r.sequence, r.token, h, 1); kind == "edge" && w[0] % 4 == 0)
+    return kEdgeRawGates[w[1] % std::size(kEdgeRawGates)];
+  return draw.normal(r.sequence, r.token, h, 0);
+}
+
+double draw_raw_beta(const Problem& p, const Draw& draw, const Row& r, std::int64_t h) {
+  constexpr double kFar = 1e4;  // sigmoid is 0 or 1 there
+  const auto logit = [&](double beta) {
+    const double s = p.neg_eigval == Switch::on ? beta / 2 : beta;
+    return s <= 0 ? -kFar : s >= 1 ? kFar : portable::log(s / (1 - s));
+  };
+  const auto w = draw.words(r.sequence, r.token, h, 1);
+  if (p.beta.kind == "const") return logit(p.beta.value);
+  if (p.beta.kind == "tiny" && w[0] % 4 == 0) return logit(kTinyBetas[w[1] % std::size(kTinyBetas)]);
+  const double x = draw.normal(r.sequence, r.token, h, 0);
+  return p.beta.kind == "near1" ? 8 + x / 2 : p.beta.kind == "wide" ? 2 * x : x;
+}
+
+Tensor draw_packed(const Case& c, const TensorSpec& spec, const std::vector<Row>& rows) {
+  Tensor packed(spec.dtype, spec.shape);
+  const Draw common(c.seed, "direction");
+  std::int64_t first = 0;  // of the section in a row
+  for (std::size_t s = 0; s < spec.sections.size(); ++s) {
+    const std::string_view name = std::array<std::string_view, 3>{"q", "k", "v"}[s];
+    const Draw draw(c.seed, name);
+    const auto [heads, width] = spec.sections[s];
+    std::vector<double> out(static_cast<std::size_t>(width));
+    for (const Row& r : rows)
+      for (std::int64_t h = 0; h < heads; ++h) {
+        if (name == "v")
+          draw_value(c.problem, draw, r, h, out);
+        else
+          draw_key(c, name, draw, common, true, r, h, out);
+        for (std::size_t d = 0; d < out.size(); ++d)
+          packed.store(r.row * spec.shape[1] + first + h * width + static_cast<std::int64_t>(d), out[d]);
+      }
+    first += heads * width;
+  }
+  poison_rows(packed, c.problem.tokens());
+  return packed;
+}
+
+Tensor draw_gdn_decode(const Case& c, const TensorSpec& spec, const std::vector<Row>& rows) {
+  const Problem& p = c.problem;
+  if (spec.name == "initial_state") return draw_states(c, spec);
+  if (spec.name == "packed_qkv") return draw_packed(c, spec, rows);
+  const Draw draw(c.seed, spec.name);
+  if (spec.token_dim < 0) {  // A_log, dt_bias
+    Tensor tensor(spec.dtype, spec.shape);
+    const bool model = p.gate.kind == "none" || p.gate.kind == "model";
+    for (std::int64_t h = 0; h < p.HV; ++h)
+      tensor.store(h, spec.name == "A_log" ? draw_A_log(p, draw, h) : model ? draw_dt_bias(draw, h, 0) : 0);
+    return tensor;
+  }
+  return per_row(p, spec, rows, [&](const Row& r, std::int64_t h, std::vector<double>& out) {
+    out[0] = spec.name == "raw_gate" ? draw_raw_gate(p, draw, r, h) : draw_raw_beta(p, draw, r, h);
   });
 }
 
@@ -245,6 +332,7 @@ Tensor draw_tensor(const Case& c, const TensorSpec& spec, const std::vector<Row>
     return per_sequence;
   }
   if (p.op == "gdn") return draw_gdn(c, spec, rows);
+  if (p.op == "gdn_decode") return draw_gdn_decode(c, spec, rows);
   const Draw draw(c.seed, spec.name);
   if (spec.name == "A_log" || spec.name == "dt_bias") {
     Tensor tensor(spec.dtype, spec.shape);

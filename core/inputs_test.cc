@@ -82,6 +82,27 @@ TEST(Inputs, GiveKeysTheNamedGeometry) {
   EXPECT_LT(std::fabs(mean - 0.9), 5 * 0.1 / std::sqrt(399.0));
 }
 
+// q, k, v of a packed row are those of gdn with normalisation inside; raw gates and strengths give its regimes.
+TEST(Inputs, PackWhatGdnHasApart) {
+  const std::string axes = "HK=2,HV=4,K=8,V=3/f32/h0=normal=1/slots=4/seed=9";
+  const Case decode = parse_id("gdn_decode/fwd/len=1x3," + axes), gdn = parse_id("gdn/fwd/len=1x3," + axes + "/l2norm=on");
+  const Tensors packed = make_inputs(decode), apart = make_inputs(gdn);
+  std::int64_t first = 0;
+  for (const char* name : {"q", "k", "v"}) {
+    const Tensor& want = get(apart, name);
+    for (std::int64_t n = 0; n < 3; ++n)
+      for (std::int64_t h = 0; h < want.dim(1); ++h)
+        for (std::int64_t d = 0; d < want.dim(2); ++d)
+          EXPECT_EQ(get(packed, "packed_qkv").at({n, first + h * want.dim(2) + d}), want.at({n, h, d})) << name;
+    first += want.dim(1) * want.dim(2);
+  }
+  EXPECT_TRUE(bitwise_equal(rows(get(packed, "initial_state"), 1, 3), rows(get(apart, "initial_state"), 1, 3)));
+  const Tensors constant =
+      make_inputs(parse_id("gdn_decode/fwd/len=1x3,HV=2/h0=zero/slots=4/gate=constant=-2/beta=const=0.25"));
+  for (const double x : to_f64(get(constant, "raw_gate"))) EXPECT_LE(std::fabs(std::log1p(std::exp(x)) - 2), 0x1p-21);
+  for (const double x : to_f64(get(constant, "raw_beta"))) EXPECT_LE(std::fabs(1 / (1 + std::exp(-x)) - 0.25), 0x1p-24);
+}
+
 TEST(Inputs, PoisonRowsPastTheActiveEnd) {
   const Tensors in = draw("gdn/fwd/len=3,cap=5/bf16/g[*,*]=-1");
   EXPECT_FALSE(std::isnan(get(in, "q").at({2, 0, 0})));

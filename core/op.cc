@@ -6,7 +6,7 @@
 namespace deltagauge {
 
 std::span<const OpInfo> ops() {
-  static const OpInfo kOps[] = {kOpGdn, kOpL2norm, kOpGate};
+  static const OpInfo kOps[] = {kOpGdn, kOpGdnDecode, kOpL2norm, kOpGate};
   return kOps;
 }
 
@@ -17,6 +17,16 @@ const OpInfo& op_info(std::string_view name) {
     known += " " + std::string(op.name);
   }
   fail("op: expected one of", known, ", got '", name, "'");
+}
+
+double pool_bytes(const Problem& p) {
+  const double state = static_cast<double>(p.HV * p.V * p.K) * static_cast<double>(size_of(p.state));
+  const auto slots = p.state_indices();
+  const auto has = p.has_initial_state();
+  double touched = 0;
+  for (std::size_t n = 0; n < slots.size(); ++n)
+    if (slots[n] > 0) touched += has[n] ? 2 : 1;
+  return touched * state;
 }
 
 double touched_bytes(const Problem& problem, const std::vector<TensorSpec>& specs) {

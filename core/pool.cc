@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/op.h"
 
 namespace deltagauge {
 namespace {
@@ -117,12 +118,14 @@ std::string parse_has(std::string_view text) {
 }
 
 void check(const Problem& p) {
+  const bool decode = op_info(p.op).one_token;
   if (p.slots == 0) {
+    if (decode) fail("slots: expected a pool of at least 2 slots for op ", p.op, ", got slots=0");
     if (p.slot_pad || p.idx != "iota" || p.has != "on")
       fail("slots: expected a pool (slots=P) beside slot_pad, idx and has, got slots=0");
     return;
   }
-  if (p.op != "gdn") fail("slots: expected 0 for op ", p.op, ", which has no state, got ", p.slots);
+  if (p.op != "gdn" && !decode) fail("slots: expected 0 for op ", p.op, ", which has no state, got ", p.slots);
   if (p.slots < 2) fail("slots: expected 0 or at least 2, since slot 0 is reserved, got ", p.slots);
   if (p.h0.kind == "none") fail("slots: expected h0=zero or h0=normal=S beside a pool, got h0=none");
   if (p.final_state == Switch::off) fail("slots: expected final=on, since a pool is advanced in place, got final=off");

@@ -197,10 +197,10 @@ constexpr std::int64_t kMaxHeads = 1 << 20, kMaxHeadSize = 1 << 16;
 constexpr Axis kAxes[] = {
     {"len", "L+L+..., LxN", "tokens of each sequence", "*", [](const Case& c) { return lengths_text(c.problem.lengths); },
      [](Case& c, std::string_view t) { c.problem.lengths = parse_lengths(t); }},
-    {"HK", "1..", "query and key heads; of l2norm, the heads", "gdn l2norm", SIZE(HK)},
-    {"HV", "1..", "value heads, a multiple of HK", "gdn gate", SIZE(HV)},
-    {"K", "1..", "key head size", "gdn l2norm gate", SIZE(K)},
-    {"V", "1..", "value head size", "gdn", SIZE(V)},
+    {"HK", "1..", "query and key heads; of l2norm, the heads", "gdn gdn_decode l2norm", SIZE(HK)},
+    {"HV", "1..", "value heads, a multiple of HK", "gdn gdn_decode gate", SIZE(HV)},
+    {"K", "1..", "key head size", "gdn gdn_decode l2norm gate", SIZE(K)},
+    {"V", "1..", "value head size", "gdn gdn_decode", SIZE(V)},
     {"cap", "0..", "physical token rows T; 0: the sum of len", "*",
      [](const Case& c) { return std::to_string(c.problem.capacity); },
      [](Case& c, std::string_view t) { c.problem.capacity = integer("cap", t, 0, kMaxTokens); }},
@@ -210,34 +210,33 @@ constexpr Axis kAxes[] = {
        c.problem.ids = t.empty() ? std::vector<std::int64_t>{} : parse_sequences("ids", t);
      }},
     {"io", "bf16 f16 f32", "dtype of q k v o", "*", DTYPE(io, "io", "bf16 f16 f32")},
-    {"gate", "see list regimes", "distribution of g", "gdn", REGIME(gate)},
-    {"keys", "see list regimes", "distribution of k and q", "gdn", REGIME(keys)},
+    {"gate", "see list regimes", "distribution of g", "gdn gdn_decode", REGIME(gate)},
+    {"keys", "see list regimes", "distribution of k and q", "gdn gdn_decode", REGIME(keys)},
     {"math", "precise fast", "exponentials: correctly rounded, or approximate", "*", CHOICE(math, kMath, "math")},
-    {"beta", "see list regimes", "distribution of beta", "gdn", REGIME(beta)},
+    {"beta", "see list regimes", "distribution of beta", "gdn gdn_decode", REGIME(beta)},
     {"v", "normal=S", "values N(0, S^2); of l2norm and gate: of x", "*", REGIME(v)},
-    {"h0", "none zero normal=S", "initial state: absent, zero, N(0, S^2)", "gdn", REGIME(h0)},
+    {"h0", "none zero normal=S", "initial state: absent, zero, N(0, S^2)", "gdn gdn_decode", REGIME(h0)},
     {"data", "random lattice file", "lattice: every stage is exact in bf16 and f16; file: given, not drawn", "gdn",
      REGIME(data)},
-    {"kscale", "0..", "norm of the keys before rounding", "gdn", REAL(kscale, "kscale")},
+    {"kscale", "0..", "norm of the keys before rounding", "gdn gdn_decode", REAL(kscale, "kscale")},
     {"layout", "packed dense", "dense: equal lengths, no cu_seqlens", "*", CHOICE(layout, kLayout, "layout")},
-    {"state", "f32 bf16", "dtype of initial_state and final_state", "gdn", DTYPE(state, "state", "f32 bf16")},
-    {"gdtype", "f32 bf16 f16", "dtype of g", "gdn", DTYPE(gate_dtype, "gdtype", "f32 bf16 f16")},
-    {"bdtype", "f32 bf16 f16", "dtype of beta", "gdn", DTYPE(beta_dtype, "bdtype", "f32 bf16 f16")},
+    {"state", "f32 bf16", "dtype of initial_state and final_state", "gdn gdn_decode", DTYPE(state, "state", "f32 bf16")},
+    {"gdtype", "f32 bf16 f16", "dtype of g", "gdn gdn_decode", DTYPE(gate_dtype, "gdtype", "f32 bf16 f16")},
+    {"bdtype", "f32 bf16 f16", "dtype of beta", "gdn gdn_decode", DTYPE(beta_dtype, "bdtype", "f32 bf16 f16")},
     {"chunk", "1..", "chunk of the compared taps", "gdn", SIZE(chunk)},
-    {"scale", "X", "scale of q; 0: K^-1/2", "gdn", REAL(scale, "scale")},
+    {"scale", "X", "scale of q; 0: K^-1/2", "gdn gdn_decode", REAL(scale, "scale")},
     {"l2norm", "on off", "normalise q and k inside the call", "gdn", CHOICE(l2norm, kSwitch, "l2norm")},
     {"final", "on off", "ask for the final state", "gdn", CHOICE(final_state, kSwitch, "final")},
-    {"slots", "0..", "slots P of the state pool, slot 0 reserved; 0: no pool", "gdn",
+    {"slots", "0..", "slots P of the state pool, slot 0 reserved; 0: no pool", "gdn gdn_decode",
      [](const Case& c) { return std::to_string(c.problem.slots); },
      [](Case& c, std::string_view t) { c.problem.slots = integer("slots", t, 0, kMaxSequences); }},
-    {"slot_pad", "0..", "elements between two slots of the pool", "gdn",
+    {"slot_pad", "0..", "elements between two slots of the pool", "gdn gdn_decode",
      [](const Case& c) { return std::to_string(c.problem.slot_pad); },
      [](Case& c, std::string_view t) { c.problem.slot_pad = integer("slot_pad", t, 0, kMaxTokens); }},
-    {"idx", "iota permuted holes I+I+...", "slots of the sequences; permuted=S, holes=S: by that seed", "gdn",
-     [](const Case& c) { return c.problem.idx; },
-     [](Case& c, std::string_view t) { c.problem.idx = pool::parse_idx(t); }},
-    {"has", "on off mixed I+I+...", "has_initial_state of the sequences; off: the slot is overwritten unread", "gdn",
-     [](const Case& c) { return c.problem.has; },
+    {"idx", "iota permuted holes I+I+...", "slots of the sequences; permuted=S, holes=S: by that seed", "gdn gdn_decode",
+     [](const Case& c) { return c.problem.idx; }, [](Case& c, std::string_view t) { c.problem.idx = pool::parse_idx(t); }},
+    {"has", "on off mixed I+I+...", "has_initial_state of the sequences; off: the slot is overwritten unread",
+     "gdn gdn_decode", [](const Case& c) { return c.problem.has; },
      [](Case& c, std::string_view t) { c.problem.has = pool::parse_has(t); }},
     {"transform", "softplus bounded", "kind of gate transform", "gate", [](const Case& c) { return c.problem.transform; },
      [](Case& c, std::string_view t) { c.problem.transform = one_of("transform", t, "softplus", "bounded"); }},
@@ -245,6 +244,7 @@ constexpr Axis kAxes[] = {
      [](Case& c, std::string_view t) { c.problem.per = one_of("per", t, "head", "channel"); }},
     {"lb", "X <= 0", "lower bound of the bounded transform", "gate", REAL(lower_bound, "lb")},
     {"a_log", "on off", "off: A_log is absent, a = 1", "gate", CHOICE(a_log, kSwitch, "a_log")},
+    {"neg_eigval", "on off", "on: beta = 2 sigmoid(raw_beta)", "gdn_decode", CHOICE(neg_eigval, kSwitch, "neg_eigval")},
     {"diverge", "on off", "on: allow inputs whose recurrence grows without bound", "gdn",
      CHOICE(diverge, kSwitch, "diverge")},
     {"seed", "0..", "seed of the inputs", "*", [](const Case& c) { return std::to_string(c.seed); },
@@ -390,11 +390,14 @@ void check(const Problem& p) {
     return static_cast<float>(x) != 0 && std::isfinite(static_cast<float>(x));
   };
   constexpr std::int64_t kMaxPacked = std::numeric_limits<std::int32_t>::max();
-  op_info(p.op);
+  const OpInfo& op = op_info(p.op);
   need(p.direction == Direction::fwd, "direction: expected fwd, got bwd (op ", p.op, " has no backward)");
   need(!p.lengths.empty(), "len: expected at least one sequence, got none");
   need(p.lengths.size() <= kMaxSequences, "len: expected at most ", kMaxSequences, " sequences, got ", p.lengths.size());
   need(total_tokens(p.lengths).has_value(), "len: expected lengths >= 0 and at most ", kMaxTokens, " tokens in all");
+  const bool one_token = std::all_of(p.lengths.begin(), p.lengths.end(), [](std::int64_t length) { return length == 1; });
+  if (op.one_token && !one_token)
+    fail("len: expected one token a sequence for op ", p.op, ", got ", lengths_text(p.lengths));
   need(p.layout == Layout::dense || p.tokens() <= kMaxPacked, "len: expected at most ", kMaxPacked,
        " packed tokens (cu_seqlens is int32), got ", p.tokens());
   need(p.ids.empty() || p.ids.size() == p.lengths.size(), "ids: expected one per sequence (", p.lengths.size(), "), got ",
@@ -404,7 +407,8 @@ void check(const Problem& p) {
   for (const auto& [axis, heads] : {std::pair{"HK", p.HK}, {"HV", p.HV}})
     need(heads >= 1 && heads <= kMaxHeads, axis, ": expected a number in [1, ", kMaxHeads, "], got ", heads);
   need(p.K <= kMaxHeadSize && p.V <= kMaxHeadSize, "K, V: expected at most ", kMaxHeadSize, ", got ", p.K, ", ", p.V);
-  need(p.op != "gdn" || p.HV % p.HK == 0, "HV: expected a multiple of HK = ", p.HK, ", got ", p.HV);
+  const bool shares_keys = p.op == "gdn" || p.op == "gdn_decode";
+  need(!shares_keys || p.HV % p.HK == 0, "HV: expected a multiple of HK = ", p.HK, ", got ", p.HV);
   for (const auto& [axis, dtype] : {std::pair{"io", p.io}, {"gdtype", p.gate_dtype}, {"bdtype", p.beta_dtype}})
     need(is_float(dtype) && dtype != DType::f64, axis, ": expected f32, bf16 or f16, got ", name(dtype));
   need(p.state == DType::f32 || p.state == DType::bf16, "state: expected f32 or bf16, got ", name(p.state));

@@ -27,16 +27,16 @@ struct Regime {
 std::string to_string(const Regime& regime);
 
 struct Problem {
-  std::string op = "gdn";  // gdn l2norm gate
+  std::string op = "gdn";  // gdn gdn_decode l2norm gate
   Direction direction = Direction::fwd;
   std::vector<std::int64_t> lengths{64};  // tokens of each sequence; sum is the active end of the packed rows
   std::vector<std::int64_t> ids;          // names of the sequences for the input generator; empty: 0, 1, 2, ...
   std::int64_t capacity = 0;              // T, physical token rows; 0: exactly the sum of lengths
   std::int64_t HK = 1, HV = 1, K = 64, V = 64;
-  DType io = DType::bf16;    // q k v o (x y of l2norm, raw gate of gate)
-  DType state = DType::f32;  // initial_state and final_state storage
-  DType gate_dtype = DType::f32;
-  DType beta_dtype = DType::f32;
+  DType io = DType::bf16;         // q k v o, packed or not (x y of l2norm, raw gate of gate)
+  DType state = DType::f32;       // initial_state and final_state storage
+  DType gate_dtype = DType::f32;  // of g; of raw_gate where gdn_decode transforms it
+  DType beta_dtype = DType::f32;  // of beta, of raw_beta
   Layout layout = Layout::packed;
   MathMode math = MathMode::precise;
   std::int64_t chunk = 64;             // the chunk whose taps (Ainv, S, ...) are compared; does not change o or final_state
@@ -51,6 +51,7 @@ struct Problem {
   std::string per = "head";            // gate op: head | channel
   double lower_bound = -5;             // gate op, bounded: finite, <= 0
   Switch a_log = Switch::on;           // gate op: off means A_log is absent (a = 1)
+  Switch neg_eigval = Switch::off;     // gdn_decode: on means beta = 2 sigmoid(raw_beta)
   // Distributions of the inputs, see inputs.h.
   Regime keys{"iid"}, gate{"mild"}, beta{"sigmoid"}, v{"normal", 1, true}, h0{"none"}, data{"random"};
   double kscale = 1;             // norm of the keys before rounding

@@ -16,6 +16,9 @@ TEST(CaseId, IsExactBothWays) {
            "gdn/fwd/len=0+5,HK=2,HV=4,K=96,V=192,cap=70,ids=3+1/f32/gate=none/keys=iid/precise/data=lattice/scale=1/seed=7",
            "gdn/fwd/len=40,HK=1,HV=1,K=64,V=64/bf16/gate=mild/keys=iid/precise/l2norm=on/final=off/g[7,*]=-89/k[0:3,0,5]=1/"
            "seed=1",
+           "gdn_decode/fwd/len=1x5,HK=2,HV=4,K=64,V=32,cap=8/bf16/gate=model/keys=iid/precise/h0=normal=1/gdtype=bf16/"
+           "slots=8/"
+           "slot_pad=3/idx=holes=1/has=mixed/neg_eigval=on/packed_qkv[0,3]=1/seed=4",
            "l2norm/fwd/len=5,HK=3,K=60/f16/precise/seed=2",
            "gate/fwd/len=9,HV=4,K=64/bf16/fast/transform=bounded/per=channel/lb=-4/a_log=off/seed=3",
        }) {
@@ -44,7 +47,11 @@ TEST(CaseId, RefusesInWords) {
     }
     return "accepted";
   };
-  EXPECT_EQ(message("gdx/fwd/len=1"), "op: expected one of gdn l2norm gate, got 'gdx'");
+  EXPECT_EQ(message("gdx/fwd/len=1"), "op: expected one of gdn gdn_decode l2norm gate, got 'gdx'");
+  EXPECT_EQ(message("gdn_decode/fwd/len=1+2/h0=zero/slots=3"),
+            "len: expected one token a sequence for op gdn_decode, got 1+2");
+  EXPECT_EQ(message("gdn_decode/fwd/len=1/h0=zero"),
+            "slots: expected a pool of at least 2 slots for op gdn_decode, got slots=0");
   EXPECT_EQ(message("gdn/fwd/len=-1"), "len: expected an integer in [0, 1099511627776], got '-1'");
   EXPECT_EQ(message("gdn/fwd/len=1,HK=2,HV=3"), "HV: expected a multiple of HK = 2, got 3");
   EXPECT_EQ(message("gdn/fwd/len=1/gate=constant=3"), "gate=constant: expected a number in [-inf, 0], got 3");

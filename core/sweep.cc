@@ -11,6 +11,7 @@
 
 #include "core/error.h"
 #include "core/json_text.h"
+#include "core/op.h"
 
 namespace deltagauge {
 namespace {
@@ -194,8 +195,7 @@ Sweep parse_sweep(std::string_view json, const std::string& path) {
     Case probe;
     probe.problem.op = common.op;
     try {
-      to_id(probe);
-      if (root.has("op")) parse_id(common.op + "/fwd/len=1");
+      op_info(common.op);
     } catch (const Error& e) {
       root.at("op").refuse(e.what());
     }

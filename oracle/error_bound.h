@@ -90,4 +90,54 @@ inline Bounds gdn_bounds(const Problem& p, const Tensors& inputs, const Arithmet
   return bounds;
 }
 
+// gdn_decode: the terms of o and of S' multiplied out, alpha S q - alpha beta (S k)(k.q) + beta v (k.q) and alpha S - alpha
+// beta (S k) k^T + beta v k^T, are each off by the longest chain of operations that leads to them: a dot product of K and at
+// most 64 others, of the norms, the gate and beta; alpha = exp(g) by |g| times the error of g besides. Here state is [P, HV,
+// V, K].
+inline Bounds gdn_decode_bounds(const Problem& p, const Tensors& inputs, const Arithmetic& a) {
+  const auto x = to_f64(get(inputs, "packed_qkv")), pool = to_f64(get(inputs, "initial_state"));
+  const std::int64_t width = 2 * p.HK * p.K + p.HV * p.V;
+  const auto slots = p.state_indices();
+  const auto has = p.has_initial_state();
+  Bounds bounds{std::vector<double>(static_cast<std::size_t>(p.rows() * p.HV * p.V)), std::vector<double>(pool.size())};
+  for (std::int64_t n = 0; n < p.sequences(); ++n)
+    for (std::int64_t h = 0; h < p.HV; ++h) {
+      const std::int64_t slot = slots[static_cast<std::size_t>(n)], group = h / (p.HV / p.HK);
+      if (slot <= 0) continue;
+      const double* row = x.data() + n * width;
+      const auto unit = [&](std::int64_t section) {
+        const double* from = row + (section * p.HK + group) * p.K;
+        std::vector<double> key(from, from + p.K);
+        double square = 1e-6;
+        for (const double value : key) square += value * value;
+        for (double& value : key) value = std::abs(value) / std::sqrt(square);
+        return key;
+      };
+      const std::vector<double> q = unit(0), k = unit(1);
+      const double y = get(inputs, "raw_gate").at({n, h}) + get(inputs, "dt_bias").at({h});
+      const double g = std::exp(get(inputs, "A_log").at({h})) * (std::max(y, 0.0) + std::log1p(std::exp(-std::abs(y))));
+      const double alpha = std::exp(-g), beta = p.neg_eigval == Switch::on ? 2 : 1;
+      const double chain =
+          kSlack * (a.dot(static_cast<double>(p.K)) + (64 + (alpha > 0 ? 8 * g : 0)) * std::max(a.op, a.exp));
+      for (std::int64_t c = 0; c < p.V; ++c) {
+        const std::int64_t first = ((slot * p.HV + h) * p.V + c) * p.K;
+        const double v = std::abs(row[2 * p.HK * p.K + h * p.V + c]);
+        double seen = 0, read = 0;
+        for (std::int64_t j = 0; has[static_cast<std::size_t>(n)] && j < p.K; ++j) {
+          const double s = alpha * std::abs(pool[static_cast<std::size_t>(first + j)]);
+          bounds.state[static_cast<std::size_t>(first + j)] = s;
+          seen += s * k[static_cast<std::size_t>(j)];
+          read += s * q[static_cast<std::size_t>(j)];
+        }
+        const double write = beta * (seen + v), under = kUnderflow * static_cast<double>(p.K);
+        bounds.o[static_cast<std::size_t>((n * p.HV + h) * p.V + c)] = p.q_scale() * chain * (read + write) + under;
+        for (std::int64_t j = 0; j < p.K; ++j) {
+          double& bound = bounds.state[static_cast<std::size_t>(first + j)];
+          bound = chain * (bound + write * k[static_cast<std::size_t>(j)]) + under;
+        }
+      }
+    }
+  return bounds;
+}
+
 }  // namespace deltagauge::oracle

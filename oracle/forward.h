@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "oracle/gate.h"
 #include "oracle/gdn.h"
+#include "oracle/gdn_decode.h"
 #include "oracle/l2norm.h"
 
 namespace deltagauge::oracle {
@@ -18,7 +19,8 @@ Forward forward_in(std::string_view op) {
     std::string_view op;
     Forward forward;
   };
-  static constexpr Row kRows[] = {{"gdn", gdn<Real>}, {"l2norm", l2norm<Real>}, {"gate", gate<Real>}};
+  static constexpr Row kRows[] = {
+      {"gdn", gdn<Real>}, {"gdn_decode", gdn_decode<Real>}, {"l2norm", l2norm<Real>}, {"gate", gate<Real>}};
   std::string known;
   for (const Row& row : kRows) {
     if (row.op == op) return row.forward;

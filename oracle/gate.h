@@ -25,6 +25,13 @@ Real sigmoid(const Real& z) {
   return e / (one + e);
 }
 
+// -a softplus(x + dt).
+template <class Real>
+Real softplus_gate(double x, double dt, const Real& a) {
+  if (const double y = x + dt; std::isinf(y)) return Real(y > 0 ? -y : -0.0);
+  return Real(-(a * softplus(Real(Real(x) + Real(dt)))));
+}
+
 // raw_gate [T, HV] or, per channel, [T, HV, K]; dt_bias [HV] or [HV, K]; A_log [HV] -> answer.outputs g, as raw_gate.
 template <class Real>
 void gate(const Call& call, Answer& answer) {
@@ -37,10 +44,9 @@ void gate(const Call& call, Answer& answer) {
   const bool per_channel = p.per == "channel";
   const std::int64_t channels = per_channel ? p.K : 1;
   const auto transform = [&](double x, double dt, const Real& a) {
+    if (!bounded) return softplus_gate(x, dt, a);
     const double y = x + dt;
-    if (std::isinf(y)) return bounded ? Real(y > 0 ? 1.0 : 0.0) * bound : Real(y > 0 ? -y : -0.0);
-    const Real exact = Real(x) + Real(dt);
-    return bounded ? Real(bound * sigmoid(Real(a * exact))) : Real(-(a * softplus(exact)));
+    return std::isinf(y) ? Real(y > 0 ? 1.0 : 0.0) * bound : Real(bound * sigmoid(Real(a * (Real(x) + Real(dt)))));
   };
 #pragma omp parallel for if (p.tokens() * p.HV * channels > kWorthThreads / 64)  // an exp and a log1p each
   for (std::int64_t i = 0; i < p.tokens() * p.HV; ++i) {

@@ -35,6 +35,11 @@ const Cases kCases[] = {{"gdn",
                           "gdn/fwd/len=5,HK=1,HV=1,K=8,V=4/bf16/gate=mild/l2norm=on/scale=1/seed=11",
                           "gdn/fwd/len=8,HK=1,HV=1,K=8,V=4/bf16/gate=none/keys=onehot/beta=tiny/h0=normal=1/seed=12",
                           "gdn/fwd/len=8,HK=1,HV=1,K=8,V=8/bf16/gate=none/data=lattice/h0=normal=1/scale=1/seed=13"}},
+                        {"gdn_decode",
+                         {"gdn_decode/fwd/len=1x3,HK=1,HV=2,K=6,V=3/bf16/gate=model/h0=normal=1/slots=5/idx=3+-1+1/seed=1",
+                          "gdn_decode/fwd/len=1x2,HK=2,HV=2,K=4,V=4/f32/gate=edge/h0=normal=100/slots=3/has=1+0/seed=2",
+                          "gdn_decode/fwd/len=1x2,HK=1,HV=1,K=5,V=4/f16/gate=strong/beta=wide/neg_eigval=on/kscale=0.001/"
+                          "h0=normal=1/slots=3/state=bf16/seed=3"}},
                         {"l2norm",
                          {"l2norm/fwd/len=3,HK=2,K=8/bf16/seed=1", "l2norm/fwd/len=2,HK=1,K=5/f32/v=normal=0.0001/seed=2",
                           "l2norm/fwd/len=2,HK=1,K=12/f16/v=normal=1000/seed=3"}},
@@ -87,6 +92,9 @@ std::vector<double> allowed(const Case& c, const Tensors& inputs, const std::str
     const Bounds bounds = gdn_bounds(p, inputs, a);
     if (output == "o") return bounds.o;
     for (std::size_t i = 0; i < bound.size(); ++i) bound[i] = bounds.state[i / static_cast<std::size_t>(p.K)];
+  } else if (p.op == "gdn_decode") {
+    const Bounds bounds = gdn_decode_bounds(p, inputs, a);
+    return output == "o" ? bounds.o : bounds.state;
   } else if (p.op == "l2norm") {  // half the sum's error, then eps, +, sqrt, 1 / and *
     for (std::size_t i = 0; i < bound.size(); ++i)
       bound[i] = kSlack * (a.dot(static_cast<double>(p.K)) / 2 + 5 * a.op) * std::abs(want[i]);

@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "reference/fault_edits.h"
 #include "reference/gdn.h"
+#include "reference/gdn_decode.h"
 
 namespace deltagauge::reference {
 namespace {
@@ -216,35 +217,113 @@ const Row kRows[] = {
      value_tile_missing},
 };
 
+// --- gdn_decode ------------------------------------------------------------------------------------------------------
+bool always(const Problem&) { return true; }
+template <class Which>
+bool any_sequence(const Problem& p, Which which) {  // which(has a slot, has_initial_state)
+  const auto slots = p.state_indices();
+  const auto has = p.has_initial_state();
+  for (std::size_t n = 0; n < slots.size(); ++n)
+    if (which(slots[n] > 0, has[n])) return true;
+  return false;
+}
+bool reads_state(const Problem& p) {
+  return p.h0.kind == "normal" && any_sequence(p, [](bool slot, bool has) { return slot && has; });
+}
+bool decays_state(const Problem& p) { return reads_state(p) && p.gate.kind != "none"; }
+
+struct DecodeRow {
+  Fault fault;
+  DecodeSlip slip;
+};
+const DecodeRow kDecodeRows[] = {
+    {{"decode.eps_on_mean", "eps is added to the mean of squares of q and k", "small keys",
+      [](const Problem& p) { return p.kscale <= 0.004; }},
+     DecodeSlip::eps_on_mean},
+    {{"decode.query_raw", "q is not normalised", "any slot", always}, DecodeSlip::query_raw},
+    {{"decode.beta_bf16", "the sigmoid of raw_beta is rounded to bf16", "beta away from 0 and 1", beta_between},
+     DecodeSlip::beta_bf16},
+    {{"decode.beta_raw", "raw_beta is taken for beta", "any slot", always}, DecodeSlip::beta_raw},
+    {{"decode.gate_bounded", "the bounded gate in place of the softplus", "gates, a state", decays_state},
+     DecodeSlip::gate_bounded},
+    {{"decode.gate_of_head0", "every head decays by head 0's gate", "gates, a state, HV > 1",
+      [](const Problem& p) { return decays_state(p) && p.HV > 1 && p.gate.kind != "constant"; }},
+     DecodeSlip::gate_of_head0},
+    {{"decode.A_log_linear", "A_log is taken for exp(A_log)", "gates, a state", decays_state}, DecodeSlip::A_log_linear},
+    {{"decode.dt_bias_missing", "dt_bias is not added", "gates of a model, a state",
+      [](const Problem& p) { return reads_state(p) && p.gate.kind == "model"; }},
+     DecodeSlip::dt_bias_missing},
+    {{"decode.exp2_for_exp", "2^g where exp(g) is right", "gates, a state", decays_state}, DecodeSlip::exp2_for_exp},
+    {{"decode.error_before_decay", "the error is taken against the state before its decay", "gates, a state", decays_state},
+     DecodeSlip::error_before_decay},
+    {{"decode.read_before_write", "o does not see the token's own write", "any slot", always},
+     DecodeSlip::read_before_write},
+    {{"decode.head_map_modulo", "value head h reads key head h mod HK", "HV > HK > 1",
+      [](const Problem& p) { return p.HV > p.HK && p.HK > 1; }},
+     DecodeSlip::head_map_modulo},
+    {{"decode.scale_missing", "the scale of q is not applied", "a scale other than 1",
+      [](const Problem& p) { return p.q_scale() != 1; }},
+     DecodeSlip::scale_missing},
+    {{"decode.neg_eigval_ignored", "beta is not doubled", "neg_eigval=on",
+      [](const Problem& p) { return p.neg_eigval == Switch::on; }},
+     DecodeSlip::neg_eigval_ignored},
+    {{"decode.slot_of_next", "a sequence starts from the next sequence's state", "two sequences, a state",
+      [](const Problem& p) { return reads_state(p) && p.sequences() > 1; }},
+     DecodeSlip::slot_of_next},
+    {{"decode.state_ignored", "the state is taken as zero", "a state", reads_state}, DecodeSlip::state_ignored},
+    {{"decode.flag_ignored", "a slot is read although has_initial_state is false", "has_initial_state off somewhere",
+      [](const Problem& p) { return any_sequence(p, [](bool slot, bool has) { return slot && !has; }); }},
+     DecodeSlip::flag_ignored},
+    {{"decode.no_slot_computed", "a sequence without a slot gets what a state of zero gives",
+      "an index that is not positive",
+      [](const Problem& p) { return any_sequence(p, [](bool slot, bool) { return !slot; }); }},
+     DecodeSlip::no_slot_computed},
+    {{"decode.state_bf16", "the state is rounded to bf16 in an f32 pool", "an f32 pool",
+      [](const Problem& p) { return p.state == DType::f32; }},
+     DecodeSlip::state_bf16},
+};
+
+template <class Rows>
+std::vector<Fault> faults_of(const Rows& rows) {
+  std::vector<Fault> list;
+  for (const auto& row : rows) list.push_back(row.fault);
+  return list;
+}
+
+template <class Rows>
+const auto& row_of(const Rows& rows, const Fault& fault) {
+  for (const auto& row : rows)
+    if (row.fault.name == fault.name) return row;
+  fail("fault ", fault.name, ": expected one of the problem's op");
+}
+
 }  // namespace
 
-std::span<const Fault> faults() {
-  static const std::vector<Fault> kFaults = [] {
-    std::vector<Fault> list;
-    for (const Row& row : kRows) list.push_back(row.fault);
-    return list;
-  }();
-  return kFaults;
+std::span<const Fault> faults(std::string_view op) {
+  static const std::vector<Fault> kGdn = faults_of(kRows), kDecode = faults_of(kDecodeRows);
+  if (op == "gdn") return kGdn;
+  if (op == "gdn_decode") return kDecode;
+  return {};
 }
 
 const Fault& fault(std::string_view name) {
   std::string known;
-  for (const Fault& f : faults()) {
-    if (f.name == name) return f;
-    known += " " + std::string(f.name);
-  }
+  for (const char* op : {"gdn", "gdn_decode"})
+    for (const Fault& f : faults(op)) {
+      if (f.name == name) return f;
+      known += " " + std::string(f.name);
+    }
   fail("fault: expected one of", known, ", got '", name, "'");
 }
 
 Tensors run_with_fault(const Problem& problem, const Tensors& inputs, const Staging& staging, const Fault& fault) {
-  if (problem.op != "gdn") fail("fault ", fault.name, ": expected op gdn, got ", problem.op);
-  const auto row =
-      std::find_if(std::begin(kRows), std::end(kRows), [&](const Row& r) { return r.fault.name == fault.name; });
-  if (row == std::end(kRows)) fail("fault: '", fault.name, "' is not in the table");
+  if (problem.op == "gdn_decode") return gdn_decode(problem, inputs, row_of(kDecodeRows, fault).slip);
+  if (problem.op != "gdn") fail("fault ", fault.name, ": expected op gdn or gdn_decode, got ", problem.op);
+  const Row& row = row_of(kRows, fault);
   Call call{problem, inputs, staging};
-  if (row->before) row->before(call);
-  Tensors outputs = gdn_staged(call.problem, call.inputs, call.staging, false, nullptr, row->slip);
-  if (row->after && problem.tokens() > 0) row->after(problem, outputs);
+  if (row.before) row.before(call);
+  Tensors outputs = gdn_staged(call.problem, call.inputs, call.staging, false, nullptr, row.slip);
+  if (row.after && problem.tokens() > 0) row.after(problem, outputs);
   return outputs;
 }
 

@@ -50,12 +50,15 @@ double worst_row(const Tensor& got, const Tensor& emulator, const Tensor& gold, 
 }
 
 TEST(Faults, there_are_enough_with_names_of_their_own) {
-  EXPECT_GE(faults().size(), 24u);
+  EXPECT_GE(faults("gdn").size(), 24u);
+  EXPECT_GE(faults("gdn_decode").size(), 16u);
   std::set<std::string_view> names;
-  for (const Fault& f : faults()) {
-    EXPECT_TRUE(names.insert(f.name).second) << f.name;
-    EXPECT_EQ(fault(f.name).name, f.name);
-  }
+  for (const char* op : {"gdn", "gdn_decode"})
+    for (const Fault& f : faults(op)) {
+      EXPECT_TRUE(names.insert(f.name).second) << f.name;
+      EXPECT_EQ(fault(f.name).name, f.name);
+    }
+  EXPECT_TRUE(faults("gate").empty());
   EXPECT_THROW(fault("none"), Error);
 }
 
@@ -69,7 +72,7 @@ TEST(Faults, each_leaves_the_error_of_the_correct_staging_wherever_it_must_show)
     wide.io = wide.state = DType::f64;
     const Tensors gold = gdn_recurrent(wide, inputs, Precision::f64);
     const Tensors correct = run(p, inputs, staging("chunk64.io"), false);
-    for (const Fault& f : faults()) {
+    for (const Fault& f : faults("gdn")) {
       if (!f.shows(p)) continue;
       const Tensors got = run_with_fault(p, inputs, staging("chunk64.io"), f);
       const double o = worst_row(get(got, "o"), get(correct, "o"), get(gold, "o"), p.HV, unit_roundoff(p.io));
@@ -83,13 +86,13 @@ TEST(Faults, each_leaves_the_error_of_the_correct_staging_wherever_it_must_show)
       ++shown[f.name];
     }
   }
-  for (const Fault& f : faults()) EXPECT_GT(shown[f.name], 0) << f.name << " shows on no problem of the test";
+  for (const Fault& f : faults("gdn")) EXPECT_GT(shown[f.name], 0) << f.name << " shows on no problem of the test";
 }
 
 TEST(Faults, a_run_without_its_condition_still_runs) {
   const Case c = parse_id("gdn/fwd/len=3,HK=1,HV=1,K=8,V=12/bf16/gate=none");
   const Tensors inputs = make_inputs(c);
-  for (const Fault& f : faults()) {
+  for (const Fault& f : faults("gdn")) {
     EXPECT_EQ(run_with_fault(c.problem, inputs, staging("chunk64.io"), f).size(), 2u) << f.name;
   }
 }

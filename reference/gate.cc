@@ -16,10 +16,6 @@ float log1p_f32(MathMode math, float t) {  // 0 <= t <= 1
   return 2 * std::fma(sum * z, s, s);
 }
 
-// a = exp(A_log). It may be infinite where a y is not, and a 0 is 0.
-struct Rate {
-  float a = 1, A_log = 0;
-};
 float times(const Rate& rate, float y) {
   if (y == 0) return y;
   if (!std::isinf(rate.a)) return rate.a * y;
@@ -27,10 +23,6 @@ float times(const Rate& rate, float y) {
   return root * y * root;
 }
 
-float softplus_gate(MathMode math, float y, const Rate& rate) {
-  const float softplus = std::fmax(y, 0.0f) + log1p_f32(math, decay(math, -std::fabs(y)));
-  return -times(rate, softplus);
-}
 float bounded_gate(MathMode math, float y, const Rate& rate, float lower_bound) {
   const float z = times(rate, y), t = decay(math, -std::fabs(z));
   return (z < 0 ? lower_bound * t : lower_bound) / (1 + t);
@@ -38,16 +30,25 @@ float bounded_gate(MathMode math, float y, const Rate& rate, float lower_bound) 
 
 }  // namespace
 
+Rate rate_of(float A_log) { return {decay(MathMode::precise, A_log), A_log}; }
+
+float softplus_gate(MathMode math, float y, const Rate& rate) {
+  const float softplus = std::fmax(y, 0.0f) + log1p_f32(math, decay(math, -std::fabs(y)));
+  return -times(rate, softplus);
+}
+
+float sigmoid(MathMode math, float z) {
+  const float t = decay(math, -std::fabs(z));
+  return (z < 0 ? t : 1) / (1 + t);
+}
+
 Tensors gate(const Problem& problem, const Tensors& inputs) {
   Tensors outputs = unwritten_outputs(problem);
   const std::vector<double> x = to_f64(get(inputs, "raw_gate")), bias = to_f64(get(inputs, "dt_bias"));
   std::vector<Rate> rates(static_cast<std::size_t>(problem.HV));
   if (problem.a_log == Switch::on) {
     const std::vector<double> A_log = to_f64(get(inputs, "A_log"));
-    for (std::size_t h = 0; h < rates.size(); ++h) {
-      const auto log = static_cast<float>(A_log[h]);
-      rates[h] = {decay(MathMode::precise, log), log};
-    }
+    for (std::size_t h = 0; h < rates.size(); ++h) rates[h] = rate_of(static_cast<float>(A_log[h]));
   }
   const std::int64_t width = problem.per == "channel" ? problem.K : 1, row = problem.HV * width;
   Tensor& g = outputs.find("g")->second;

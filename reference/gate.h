@@ -9,6 +9,15 @@
 
 namespace deltagauge::reference {
 
+// a = exp(A_log). It may be infinite where a y is not, and a 0 is 0.
+struct Rate {
+  float a = 1, A_log = 0;
+};
+Rate rate_of(float A_log);
+
+float softplus_gate(MathMode math, float y, const Rate& rate);
+float sigmoid(MathMode math, float z);  // 1 / (1 + t), or t / (1 + t) for z < 0, with t = exp(-|z|)
+
 // raw_gate [T, HV] or [T, HV, K] -> g, f32. Rows past the active end are NaN.
 Tensors gate(const Problem& problem, const Tensors& inputs);
 

@@ -6,6 +6,7 @@
 #include "core/op.h"
 #include "reference/gate.h"
 #include "reference/gdn.h"
+#include "reference/gdn_decode.h"
 #include "reference/l2norm.h"
 #include "reference/rounding.h"
 
@@ -68,6 +69,7 @@ constexpr Staging kStagings[] = {
      .decay = kF32,
      .accumulate = Accumulate::tensor_core,
      .solver = Solver::block16},
+    uniform("gdn_decode.f32", "one token in f32, q and k kept in f32", 0, kF32, Accumulate::f32, Solver::fs32, "gdn_decode"),
     uniform("l2norm.f32", "f32 inside, io at the end", 0, kF32, Accumulate::f32, Solver::fs32, "l2norm"),
     uniform("gate.f32", "f32, rounded after every operation", 0, kF32, Accumulate::f32, Solver::fs32, "gate"),
 };
@@ -150,6 +152,7 @@ Tensors run(const Problem& problem, const Tensors& inputs, const Staging& stagin
     fail("staging ", staging.name, ": expected a problem of op ", staging.op, ", got ", problem.op);
   if (problem.direction != Direction::fwd) fail("direction: expected fwd, got bwd");
   check_inputs(problem, inputs);
+  if (problem.op == "gdn_decode") return gdn_decode(problem, inputs);
   if (problem.op == "l2norm") return l2norm(problem, inputs);
   if (problem.op == "gate") return gate(problem, inputs);
   if (staging.chunk == 0)

@@ -61,6 +61,25 @@ std::vector<Piece> sequence_pieces(const Cut& cut) {
   return pieces;
 }
 
+std::vector<Section> sections_of(const Problem& p, std::string_view tensor) {
+  for (const TensorSpec& spec : op_info(p.op).inputs(p))
+    if (spec.name == tensor) return spec.sections;
+  return {};
+}
+
+// Along packed rows: what stays of each head of each section.
+std::vector<Piece> section_pieces(const std::vector<Section>& from, const std::vector<Section>& to) {
+  std::vector<Piece> pieces;
+  std::int64_t old = 0, now = 0;
+  for (std::size_t s = 0; s < to.size(); ++s) {
+    for (std::int64_t h = 0; h < to[s].heads; ++h)
+      pieces.push_back({old + h * from[s].width, to[s].width, now + h * to[s].width});
+    old += from[s].heads * from[s].width;
+    now += to[s].heads * to[s].width;
+  }
+  return pieces;
+}
+
 std::vector<Override> moved(const Override& o, const Problem& from, const Problem& to, const Cut& cut) {
   const auto specs = op_info(to.op).inputs(to);
   const auto spec = std::find_if(specs.begin(), specs.end(), [&](const TensorSpec& s) { return s.name == o.tensor; });
@@ -69,8 +88,10 @@ std::vector<Override> moved(const Override& o, const Problem& from, const Proble
   std::vector<Override> all{{o.tensor, {}, o.value}};
   for (std::size_t d = 0; d < o.index.size(); ++d) {
     const bool tokens = static_cast<int>(d) == spec->token_dim, states = d == 0 && spec->shape.size() == 4 && !to.slots;
+    const bool packed = d + 1 == spec->shape.size() && !spec->sections.empty();
     const auto pieces = tokens   ? row_pieces(from, to, cut)
                         : states ? sequence_pieces(cut)
+                        : packed ? section_pieces(sections_of(from, o.tensor), spec->sections)
                                  : std::vector<Piece>{{0, spec->shape[d], 0}};
     std::vector<Override> next;
     for (const Override& one : all)

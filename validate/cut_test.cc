@@ -26,6 +26,16 @@ TEST(Cut, OverridesFollowTheirRowsAndSequences) {
   EXPECT_EQ(cut(kCase, to).overrides, std::vector<Override>{});
 }
 
+TEST(Cut, OverridesOfPackedRowsStayWithTheirHeads) {
+  const Case c = parse_id(
+      "gdn_decode/fwd/len=1x3,HK=2,HV=4,K=8,V=4/h0=zero/slots=4/packed_qkv[2,8:17]=1/packed_qkv[0,33]=2/packed_qkv[1,*]=3");
+  Cut to = whole(c);
+  to.HK = 1, to.HV = 2, to.K = 4;  // q: 0:4, k: 4:8, v: 8:16
+  EXPECT_EQ(cut(c, to).overrides, parse_id("gdn_decode/fwd/len=1x3,HK=1,HV=2,K=4,V=4/h0=zero/slots=4/packed_qkv[2,4]=1/"
+                                           "packed_qkv[0,9]=2/packed_qkv[1,*]=3")
+                                      .overrides);
+}
+
 TEST(Cut, ValuesOfWhatRemainsAreTheSame) {
   Cut to = whole(kCase);
   to.sequences = {2};

@@ -236,6 +236,52 @@ void gate_floor(const Problem& p, const Tensors& inputs, const Rows& rows, std::
     }
 }
 
+// gdn_decode: a walk of one step whose relative errors include those of what stands before it. n: a normalised row (half of
+// the sum's error, rsqrt 2, product 1); x: alpha = exp(g), by the steps of g as in gate_floor; b: beta, a sigmoid.
+void decode_floor(const Problem& p, const Tensors& inputs, std::string_view tensor, const Rows& rows,
+                  std::vector<double>& floor) {
+  const auto packed = to_f64(get(inputs, "packed_qkv")), raw_gate = to_f64(get(inputs, "raw_gate")),
+             raw_beta = to_f64(get(inputs, "raw_beta")), A_log = to_f64(get(inputs, "A_log")),
+             dt_bias = to_f64(get(inputs, "dt_bias")), pool = to_f64(get(inputs, "initial_state"));
+  const auto norm = [](const std::vector<double>& x, std::int64_t first, std::int64_t count) {
+    double sum = 0;
+    for (std::int64_t i = first; i < first + count; ++i)
+      sum += x[static_cast<std::size_t>(i)] * x[static_cast<std::size_t>(i)];
+    return std::sqrt(sum);
+  };
+  const auto slots = p.state_indices();
+  const auto has = p.has_initial_state();
+  const std::int64_t width = 2 * p.HK * p.K + p.HV * p.V;
+  const double u = unit_roundoff(DType::f32), root = std::sqrt(static_cast<double>(p.K)) * u, b = 4 * u;
+  for (const Series& s : rows.series) {
+    const auto place = static_cast<std::size_t>(s.sequence), head = static_cast<std::size_t>(s.head),
+               at = static_cast<std::size_t>(s.sequence * p.HV + s.head);
+    if (slots[place] <= 0) continue;  // zero, exactly
+    const std::int64_t first = s.sequence * width, key_head = s.head / (p.HV / p.HK);
+    const double q = norm(packed, first + key_head * p.K, p.K) > 0 ? 1 : 0,
+                 k = norm(packed, first + (p.HK + key_head) * p.K, p.K) > 0 ? 1 : 0, n = root / 2 + 3 * u;
+    const double y = raw_gate[at] + dt_bias[head], condition = y < 0 ? -y : 1;
+    const double g = std::exp(A_log[head]) * (std::max(y, 0.0) + std::log1p(std::exp(-std::abs(y))));
+    const double steps = 2 + std::abs(A_log[head]) + 2 * condition + 6, decay = std::exp(-g);
+    const double x = decay > 0 && g > 0 ? u * (2 + g * (1 + steps)) : 0;
+    const double beta = (p.neg_eigval == Switch::on ? 2 : 1) / (1 + std::exp(-raw_beta[at]));
+    double all = 0;
+    for (std::int64_t v = 0; v < p.V; ++v) {
+      const double value = std::abs(packed[static_cast<std::size_t>(first + 2 * p.HK * p.K + s.head * p.V + v)]);
+      const double before = has[place] ? decay * norm(pool, ((slots[place] * p.HV + s.head) * p.V + v) * p.K, p.K) : 0;
+      const double write = beta * std::hypot(value, k * before);  // the size of u_t, its error, the state after it
+      const double error = beta * (k * (root + x + n) * before + u * value) + (b + 2 * u) * write;
+      const double after = std::hypot(before, k * write);
+      const double state = std::hypot(std::hypot(x * before, k * error), std::hypot(n * k * write, u * (before + after)));
+      if (tensor == "final_state")
+        floor[static_cast<std::size_t>(s.first + v * s.stride)] = state;
+      else
+        all += std::pow(p.q_scale() * q * (state + (root + n) * after), 2);
+    }
+    if (tensor == "o") floor[static_cast<std::size_t>(s.first)] = std::sqrt(all);
+  }
+}
+
 }  // namespace
 
 std::vector<double> rounding_floor(const Problem& problem, const Tensors& inputs, const reference::Staging& staging,
@@ -245,6 +291,8 @@ std::vector<double> rounding_floor(const Problem& problem, const Tensors& inputs
     l2norm_floor(problem, inputs, rows, floor);
   } else if (problem.op == "gate") {
     gate_floor(problem, inputs, rows, floor);
+  } else if (problem.op == "gdn_decode") {
+    decode_floor(problem, inputs, tensor, rows, floor);
   } else if (problem.op == "gdn") {
     const Sizes sizes(problem, inputs);
     if (tensor == "o" || tensor == "v_new") token_floor(sizes, staging, tensor, rows, floor);

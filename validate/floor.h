@@ -10,7 +10,8 @@
 //   o: scale |q| (e + sqrt(K) u s)         v_new: w + beta |k| e
 // (I - beta k k^T) does not amplify for beta |k|^2 <= 2. Beside 16-bit storage F is below a hundredth of B.
 // Ainv, Akk, w, u: entries bounded by |Ainv_ij| <= beta_i |k_i||k_j| decay(i, j), dot products of length K + i, C.
-// l2norm: a sum of K squares, rsqrt and a product. gate: its elementary functions with their condition numbers.
+// l2norm: a sum of K squares, rsqrt and a product. gate: its elementary functions with their condition numbers. gdn_decode:
+// one step of the recurrence, with the errors of both before it.
 #pragma once
 #include <cstdint>
 #include <string_view>

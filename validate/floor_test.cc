@@ -121,5 +121,43 @@ INSTANTIATE_TEST_SUITE_P(All, FloorIn,
                                          Setting{"gate=model/h0=normal=100"},
                                          Setting{"gate=mild/keys=alternating/h0=normal=1", true}));
 
+class DecodeFloorIn : public testing::TestWithParam<const char*> {
+ protected:
+  SweepCase test(const char* dtypes) const {
+    const std::string id = "gdn_decode/fwd/len=1x12,HK=2,HV=4,K=64,V=64/" + std::string(dtypes) + "/" + GetParam() +
+                           "/slots=20/idx=holes=1/has=mixed/seed=5";
+    return {.test = parse_id(id), .name = {}, .note = {}, .checks = {}, .ceilings = {}};
+  }
+};
+
+TEST_P(DecodeFloorIn, CoversF32InTheMeanAndIsNothingBeside16BitStorage) {
+  for (const auto& [dtypes, share] : {std::pair{"f32/state=f32", 1.0}, {"bf16/state=bf16", 1e4}}) {
+    const SweepCase test = this->test(dtypes);
+    const Tensors inputs = make_inputs(test.test);
+    Context context(test, inputs, oracle::Precision::f64);
+    const Tensors got = reference::run(context.problem(), inputs, staging("gdn_decode.f32"), false);
+    for (const char* name : {"o", "final_state"}) {
+      const Yardstick& yard = context.output("gdn_decode.f32", name);
+      const auto floor = rounding_floor(context.problem(), inputs, staging("gdn_decode.f32"), name, yard.rows);
+      double error = 0, floors = 0, budgets = 0;
+      for (const Series& s : yard.rows.series)
+        for (std::int64_t i = 0; i < s.count; ++i)
+          for (std::int64_t j = 0, at = (s.first + i * s.stride) * yard.rows.width; j < yard.rows.width; ++j, ++at)
+            error += std::pow(got.at(name).load(at) - yard.want->load(at), 2);
+      for (const double f : floor) floors += f * f;
+      for (const double b : yard.budget.row) budgets += b * b;
+      if (share == 1) {
+        EXPECT_LE(error, floors) << name;
+      } else {
+        EXPECT_LE(share * floors, budgets) << name;
+      }
+    }
+  }
+}
+INSTANTIATE_TEST_SUITE_P(All, DecodeFloorIn,
+                         testing::Values("gate=mild/h0=normal=1", "gate=model/h0=zero", "gate=strong/h0=normal=100",
+                                         "gate=mild/kscale=0.001/h0=normal=1",
+                                         "gate=mild/beta=wide/neg_eigval=on/keys=repeated/h0=normal=1"));
+
 }  // namespace
 }  // namespace deltagauge::validate

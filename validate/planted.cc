@@ -34,7 +34,15 @@ class Element {
   std::byte* at_;
 };
 
-std::int64_t o_row(const Problem& p) { return p.HV * p.V; }  // elements of o and v in a token row
+std::int64_t o_row(const Problem& p) { return p.HV * p.V; }  // elements of o in a token row
+// An input with a row of its own for every token.
+struct Input {
+  std::string_view name;
+  std::int64_t row;  // elements
+};
+Input input_of(const Problem& p) {
+  return p.op == "gdn_decode" ? Input{"packed_qkv", 2 * p.HK * p.K + p.HV * p.V} : Input{"v", o_row(p)};
+}
 std::size_t longest(const Problem& p) {
   return static_cast<std::size_t>(std::max_element(p.lengths.begin(), p.lengths.end()) - p.lengths.begin());
 }
@@ -49,12 +57,12 @@ void unwrite(Arena& arena, std::string_view name, DType dtype, std::int64_t firs
 }
 
 void reads_past_end(const Problem& p, Arena& arena, int) {  // masked by a multiplication with 0, which NaN survives
-  const double beyond = Element(arena, "v", p.io, p.rows() * o_row(p)).value();
+  const double beyond = Element(arena, input_of(p).name, p.io, p.rows() * input_of(p).row).value();
   Element last(arena, "o", p.io, p.tokens() * o_row(p) - 1);
   last.set(last.value() + 0 * beyond);
 }
 void reads_padding(const Problem& p, Arena& arena, int) {
-  const double beyond = Element(arena, "v", p.io, p.tokens() * o_row(p)).value();
+  const double beyond = Element(arena, input_of(p).name, p.io, p.tokens() * input_of(p).row).value();
   Element last(arena, "o", p.io, p.tokens() * o_row(p) - 1);
   last.set(last.value() + 0 * beyond);
 }
@@ -68,7 +76,11 @@ void leaves_empty_state(const Problem& p, Arena& arena, int) {
   const std::int64_t size = p.HV * p.V * p.K;
   unwrite(arena, "final_state", p.state, static_cast<std::int64_t>(first_empty(p)) * size, size);
 }
-void changes_input(const Problem& p, Arena& arena, int) { Element(arena, "k", p.io, 0).flip_lowest_bit(); }
+void changes_input(const Problem& p, Arena& arena, int) { Element(arena, input_of(p).name, p.io, 0).flip_lowest_bit(); }
+void writes_null_slot(const Problem& p, Arena& arena, int) { Element(arena, "final_state", p.state, 0).set(0); }
+void writes_between_slots(const Problem& p, Arena& arena, int) {
+  Element(arena, "final_state", p.state, p.HV * p.V * p.K).set(0);
+}
 void changes_between_runs(const Problem& p, Arena& arena, int run) {
   if (run > 1) Element(arena, "o", p.io, p.tokens() * o_row(p) / 2).flip_lowest_bit();
 }
@@ -87,6 +99,8 @@ void last_bit(const Problem& p, Arena& arena, int) {
   Element(arena, "o", p.io, p.tokens() * o_row(p) / 2).flip_lowest_bit();
 }
 
+bool pooled(const Problem& p) { return p.slots > 0; }
+bool apart(const Problem& p) { return p.slot_pad > 0; }
 bool any_token(const Problem& p) { return p.tokens() > 0; }
 bool padded(const Problem& p) { return p.tokens() > 0 && p.rows() > p.tokens(); }
 bool has_empty(const Problem& p) { return first_empty(p) < p.lengths.size() && p.final_state == Switch::on; }
@@ -95,14 +109,16 @@ bool two_sequences(const Problem& p) { return p.tokens() > 0 && p.sequences() > 
 bool lattice(const Problem& p) { return p.tokens() > 0 && p.data.kind == "lattice"; }
 
 constexpr MemoryFault kFaults[] = {
-    {"reads_past_end", "v is read past its last row and masked by 0", "guard", any_token, reads_past_end},
-    {"reads_padding", "a row of v past the active end is read and masked by 0", "accuracy", padded, reads_padding},
+    {"reads_past_end", "an input is read past its last row and masked by 0", "guard", any_token, reads_past_end},
+    {"reads_padding", "a row of an input past the active end is read and masked by 0", "accuracy", padded, reads_padding},
     {"writes_past_end", "one element behind o is written", "guard", any_token, writes_past_end},
     {"writes_before_start", "one element before o is written", "guard", any_token, writes_before_start},
     {"writes_suffix_row", "a row of o past the active end is written", "guard", padded, writes_suffix_row},
     {"leaves_element", "one element of o is not written", "guard", any_token, leaves_element},
     {"leaves_empty_state", "the final state of an empty sequence is not written", "guard", has_empty, leaves_empty_state},
-    {"changes_input", "one bit of k changes", "guard", any_token, changes_input},
+    {"changes_input", "one bit of an input changes", "guard", any_token, changes_input},
+    {"writes_null_slot", "an element of slot 0 is written", "guard", pooled, writes_null_slot},
+    {"writes_between_slots", "an element behind slot 0 is written", "guard", apart, writes_between_slots},
     {"changes_between_runs", "one bit of o changes from run to run", "determinism", any_token, changes_between_runs},
     {"reads_later_token", "the first token's output takes in the last token", "causal", two_tokens, reads_later_token},
     {"depends_on_batch", "one bit of o depends on the other sequences", "packing", two_sequences, depends_on_batch},

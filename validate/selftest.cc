@@ -1,10 +1,11 @@
 // The judge judged: planted faults must be caught, correct variants must pass, over six input regimes (and four more that
 // single faults need) and both 16-bit dtypes. Numerical faults and variants are held against the budget of chunk64.io,
-// whatever they do themselves; memory faults go through the check that must catch them.
+// whatever they do themselves; memory faults go through the check that must catch them. gdn_decode then the same way.
 #include <algorithm>
 #include <cmath>
 #include <exception>
 #include <iterator>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,8 +23,6 @@ namespace deltagauge::validate {
 namespace {
 
 using reports::Outcome;
-
-constexpr std::string_view kStaging = "chunk64.io";  // where faults and variants are supposed to round
 
 struct Setting {
   std::string_view name, axes;
@@ -55,6 +54,27 @@ struct Variant {
 constexpr Variant kVariants[] = {{"chunk64.io"},    {"chunk16.io", true}, {"chunk32.io", true}, {"chunk128.io", true},
                                  {"chunk64.io.tc"}, {"chunk64.f32"},      {"recurrent.f32"},    {"chunk_sm80.split"}};
 
+// One token a sequence: slots out of order with none for the second, fourth and sixth sequence, states unread, padding
+// between slots, rows past the batch.
+constexpr std::string_view kDecodeSizes =
+    "gdn_decode/fwd/len=1x6,HK=2,HV=4,K=64,V=64,cap=8/slots=9/slot_pad=16/idx=holes=3/has=mixed/h0=normal=1/";
+constexpr Setting kDecodeSettings[] = {
+    {"P decode, gates of a model", "gate=model"},
+    {"Q decode, strong gates", "gate=strong"},
+    {"R decode, beta up to 2", "gate=mild/beta=wide/neg_eigval=on"},
+    {"S decode, small keys", "gate=mild/kscale=0.001"},
+};
+constexpr Variant kDecodeVariants[] = {{"gdn_decode.f32"}};
+
+struct Suite {
+  std::string_view staging;  // where faults and variants are supposed to round
+  std::string_view sizes;
+  std::span<const Setting> settings;
+  std::span<const Variant> variants;
+};
+constexpr Suite kSuites[] = {{"chunk64.io", kSizes, kSettings, kVariants},
+                             {"gdn_decode.f32", kDecodeSizes, kDecodeSettings, kDecodeVariants}};
+
 struct Judged {
   Selftest& total;
   std::string regime, io;
@@ -74,13 +94,13 @@ struct Judged {
   }
 };
 
-std::vector<std::string> rejecting_peers(Context& context, const Tensors& got) {
+std::vector<std::string> rejecting_peers(Context& context, const Suite& suite, const Tensors& got) {
   std::vector<std::string> names;
   const Problem& problem = context.problem();
   for (const Peer& peer : peers()) {
     bool rejected = false;
     for (const TensorSpec& spec : op_info(problem.op).outputs(problem)) {
-      const Yardstick& yard = context.output(kStaging, spec.name);
+      const Yardstick& yard = context.output(suite.staging, spec.name);
       rejected = rejected || rejects(peer, problem.io, spec.name, get(got, spec.name), *yard.want, yard.rows);
     }
     if (rejected) names.emplace_back(peer.name);
@@ -88,37 +108,39 @@ std::vector<std::string> rejecting_peers(Context& context, const Tensors& got) {
   return names;
 }
 
-PlantedBackend right_backend(const MemoryFault* fault) {
-  return {"selftest", std::string(kStaging),
-          [](const Problem& p, const Tensors& inputs, bool taps) {
-            return reference::run(p, inputs, reference::staging(kStaging), taps);
+PlantedBackend right_backend(const Suite& suite, const MemoryFault* fault) {
+  return {"selftest", std::string(suite.staging),
+          [&suite](const Problem& p, const Tensors& inputs, bool taps) {
+            return reference::run(p, inputs, reference::staging(suite.staging), taps);
           },
           fault};
 }
 
-void judge_numbers(Context& context, const Setting& setting, std::string_view filter, Judged& judged) {
+void judge_numbers(Context& context, const Suite& suite, const Setting& setting, std::string_view filter, Judged& judged) {
   const Problem& problem = context.problem();
-  const auto& staging = reference::staging(kStaging);
-  for (const Variant& variant : kVariants) {
+  const auto& staging = reference::staging(suite.staging);
+  for (const Variant& variant : suite.variants) {
     if (!glob_match(filter, variant.staging) || (variant.other_chunk && !setting.chunks)) continue;
     const Tensors got = reference::run(problem, context.inputs(), reference::staging(variant.staging), false);
-    judged.add(variant.staging, false, judge_outputs(context, kStaging, got), "accuracy", rejecting_peers(context, got));
+    judged.add(variant.staging, false, judge_outputs(context, suite.staging, got), "accuracy",
+               rejecting_peers(context, suite, got));
   }
-  for (const reference::Fault& fault : reference::faults()) {
+  for (const reference::Fault& fault : reference::faults(problem.op)) {
     if (!glob_match(filter, fault.name) || !fault.shows(problem)) continue;
     const Tensors got = reference::run_with_fault(problem, context.inputs(), staging, fault);
-    judged.add(fault.name, true, judge_outputs(context, kStaging, got), "accuracy", rejecting_peers(context, got));
+    judged.add(fault.name, true, judge_outputs(context, suite.staging, got), "accuracy",
+               rejecting_peers(context, suite, got));
   }
 }
 
 // The unspoiled backend through every check that is not accuracy, and each memory fault through its own.
-void judge_memory(Context& context, std::string_view filter, Judged& judged) {
-  const std::string right = std::string(kStaging) + " every check";
+void judge_memory(Context& context, const Suite& suite, std::string_view filter, Judged& judged) {
+  const std::string right = std::string(suite.staging) + " every check";
   if (glob_match(filter, right)) {
     Verdict all;
     std::string passed;
     for (const Check* check : all_checks()) {
-      const Verdict verdict = check->run(context, right_backend(nullptr));
+      const Verdict verdict = check->run(context, right_backend(suite, nullptr));
       if (verdict.outcome == Outcome::fail) all.add_failure(std::string(check->info().name) + ": " + verdict.reason);
       if (verdict.outcome == Outcome::pass) passed += (passed.empty() ? "" : " ") + std::string(check->info().name);
       for (const auto& [name, m] : verdict.tensors) all.tensors.emplace(name, m);
@@ -127,36 +149,43 @@ void judge_memory(Context& context, std::string_view filter, Judged& judged) {
   }
   for (const MemoryFault& fault : memory_faults()) {
     if (!glob_match(filter, fault.name) || !fault.shows(context.problem())) continue;
-    const PlantedBackend backend = right_backend(&fault);
+    const PlantedBackend backend = right_backend(suite, &fault);
     std::vector<std::string> by;  // peers' tolerances look at one answer only
-    if (fault.check == "accuracy") by = rejecting_peers(context, outputs_of(backend, context.problem(), context.inputs()));
+    if (fault.check == "accuracy")
+      by = rejecting_peers(context, suite, outputs_of(backend, context.problem(), context.inputs()));
     judged.add(fault.name, true, find_check(fault.check).run(context, backend), fault.check, std::move(by));
   }
 }
 
-Selftest judge_setting(const Setting& setting, DType io, std::string_view filter) {
-  const std::string id = std::string(kSizes) + std::string(name(io)) + "/" + std::string(setting.axes) + "/seed=42";
+Selftest judge_setting(const Suite& suite, const Setting& setting, DType io, std::string_view filter) {
+  const std::string id = std::string(suite.sizes) + std::string(name(io)) + "/" + std::string(setting.axes) + "/seed=42";
   const SweepCase test{.test = parse_id(id), .name = {}, .note = {}, .checks = {}, .ceilings = {}};
   Context context(test, make_inputs(test.test), oracle::Precision::f64);
   Selftest result;
   Judged judged{result, std::string(setting.name), std::string(name(io))};
-  judge_numbers(context, setting, filter, judged);
-  judge_memory(context, filter, judged);
+  judge_numbers(context, suite, setting, filter, judged);
+  judge_memory(context, suite, filter, judged);
   return result;
 }
 
 }  // namespace
 
 Selftest selftest(std::string_view filter) {
-  std::vector<std::pair<const Setting*, DType>> runs;
-  for (const Setting& setting : kSettings)
-    for (const DType io : {DType::bf16, DType::f16})
-      if (io == DType::bf16 || setting.f16) runs.emplace_back(&setting, io);
+  struct Run {
+    const Suite* suite;
+    const Setting* setting;
+    DType io;
+  };
+  std::vector<Run> runs;
+  for (const Suite& suite : kSuites)
+    for (const Setting& setting : suite.settings)
+      for (const DType io : {DType::bf16, DType::f16})
+        if (io == DType::bf16 || setting.f16) runs.push_back({&suite, &setting, io});
   std::vector<Selftest> parts(runs.size());
   std::vector<std::exception_ptr> errors(runs.size());
 #pragma omp parallel for schedule(dynamic)
   for (std::size_t i = 0; i < runs.size(); ++i) try {
-      parts[i] = judge_setting(*runs[i].first, runs[i].second, filter);
+      parts[i] = judge_setting(*runs[i].suite, *runs[i].setting, runs[i].io, filter);
     } catch (...) {
       errors[i] = std::current_exception();
     }

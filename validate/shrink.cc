@@ -158,7 +158,7 @@ class Shrinker {
     std::vector<std::pair<std::int64_t, std::int64_t>> pairs;
     for (const std::int64_t HV : HVs)
       for (const std::int64_t HK : HKs)
-        if (HK <= all.HK && HV <= all.HV && (problem().op != "gdn" || HV % HK == 0)) pairs.emplace_back(HK, HV);
+        if (HK <= all.HK && HV <= all.HV && (HV % HK == 0 || !problem().op.starts_with("gdn"))) pairs.emplace_back(HK, HV);
     std::stable_sort(pairs.begin(), pairs.end(),
                      [](const auto& a, const auto& b) { return a.first + a.second < b.first + b.second; });
     for (const auto& [HK, HV] : pairs) {

@@ -29,6 +29,7 @@ constexpr const char* kRegimes[] = {
     "bf16/gate=mild/h0=normal=1e6/seed=42",
     "bf16/gate=mild/l2norm=on/kscale=0.001/h0=normal=1/seed=42",
     "bf16/gate=none/data=lattice/h0=normal=1/seed=42",
+    "bf16/gate=mild/h0=normal=1/slots=6/slot_pad=8/seed=42",
 };
 
 // Faults that cannot show in one sequence or one head, and what they need at the least.
@@ -62,7 +63,7 @@ struct Mutant {
 };
 std::vector<Mutant> mutants() {
   std::vector<Mutant> all;
-  for (const reference::Fault& fault : reference::faults()) {
+  for (const reference::Fault& fault : reference::faults("gdn")) {
     const auto answer = [&fault](const Problem& p, const Tensors& inputs, bool) {
       return reference::run_with_fault(p, inputs, reference::staging(kStaging), fault);
     };
@@ -109,6 +110,19 @@ TEST(Shrink, EveryPlantedFaultToOneSequenceTwoChunksAndOneHeadOrWhatItNeeds) {
     }
     EXPECT_TRUE(shown) << mutant.name;
   }
+}
+
+TEST(Shrink, AFaultOfOneTokenOpsToOneSequenceAndOneHead) {
+  const auto& fault = reference::fault("decode.error_before_decay");
+  const PlantedBackend backend("planted", "gdn_decode.f32", [&fault](const Problem& p, const Tensors& inputs, bool) {
+    return reference::run_with_fault(p, inputs, reference::staging("gdn_decode.f32"), fault);
+  });
+  const Case c = parse_id(
+      "gdn_decode/fwd/len=1x6,HK=2,HV=4,K=16,V=8/bf16/gate=strong/h0=normal=1/slots=9/idx=holes=3/packed_qkv[0,3]=1/seed=1");
+  const Problem p = shrink(c, judge_of(backend, "accuracy"), {}).smallest.problem;
+  EXPECT_EQ(p.lengths, std::vector<std::int64_t>{1});
+  EXPECT_EQ(p.HK, 1);
+  EXPECT_EQ(p.HV, 1);
 }
 
 TEST(Shrink, RefusesACaseThatDoesNotFail) {

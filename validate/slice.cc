@@ -31,9 +31,27 @@ std::vector<std::int64_t> start_of(const Problem& whole, const Part& part, const
   return start;
 }
 
+// Packed rows: of every section the channels of the part's head.
+Tensor cut_sections(const Problem& whole, const Part& part, const TensorSpec& from, const TensorSpec& to,
+                    const Tensor& tensor) {
+  Tensor out(to.dtype, to.shape);
+  const std::size_t item = size_of(to.dtype);
+  std::int64_t source = part.sequence * from.shape[1], target = 0;
+  for (std::size_t s = 0; s < to.sections.size(); ++s) {
+    const auto [heads, width] = from.sections[s];
+    const std::int64_t first = source + part.head * heads / whole.HV * width;
+    std::memcpy(out.data() + static_cast<std::size_t>(target) * item, tensor.data() + static_cast<std::size_t>(first) * item,
+                static_cast<std::size_t>(width) * item);
+    source += heads * width;
+    target += width;
+  }
+  return out;
+}
+
 Tensor cut(const Problem& whole, const Part& part, const TensorSpec& from, const TensorSpec& to, const Tensor& tensor) {
   if (tensor.shape() != from.shape || !tensor.contiguous())
     fail(from.name, ": expected contiguous ", to_string(from.shape), ", got ", to_string(tensor.shape()));
+  if (!from.sections.empty()) return cut_sections(whole, part, from, to, tensor);
   Tensor out(to.dtype, to.shape);
   if (out.empty()) return out;
   const std::size_t rank = to.shape.size();

@@ -36,17 +36,11 @@ double flops(const Problem& p) {
   return static_cast<double>(p.tokens() * p.HV) * (6 * K * V + 4 * C * (K + V));
 }
 
-// Of a pool only the slots of the sequences, read where has_initial_state says so.
 double bytes(const Problem& p) {
   const double all = touched_bytes(p, inputs(p)) + touched_bytes(p, outputs(p));
   if (!p.slots) return all;
-  const double state = static_cast<double>(p.HV * p.V * p.K) * static_cast<double>(size_of(p.state));
-  double touched = 0;
-  const auto slots = p.state_indices();
-  const auto has = p.has_initial_state();
-  for (std::size_t n = 0; n < slots.size(); ++n)
-    if (slots[n] > 0) touched += has[n] ? 2 : 1;
-  return all + state * (touched - 2 * static_cast<double>(p.slots));
+  const double slot = static_cast<double>(p.HV * p.V * p.K) * static_cast<double>(size_of(p.state));
+  return all - 2 * slot * static_cast<double>(p.slots) + pool_bytes(p);
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 #include <algorithm>
 
 #include "kernels/device/convert.cuh"
-#include "kernels/device/math.cuh"
+#include "kernels/device/gate.cuh"
 #include "kernels/device/varlen.cuh"
 #include "kernels/gate/gate.h"
 #include "kernels/runtime/arguments.h"
@@ -24,28 +24,15 @@ struct Params {
   bool wide;  // kPack neighbours can be read and written at once, and share a head or have one each
 };
 
-// a of one head, with full accuracy in either mode: it scales everything.
-struct Scale {
-  float a, A_log;
-};
-__device__ inline Scale head_scale(const float* A_log, std::uint32_t head) {
-  if (A_log == nullptr) return {1.0f, 0.0f};
-  return {Precise::exp(A_log[head]), A_log[head]};
-}
-// a y. exp(A_log) may pass the largest f32 where the product does not: then its root is taken twice. a 0 is 0, always.
-__device__ inline float times(const Scale& scale, float y) {
-  if (y == 0.0f) return y;
-  if (!isinf(scale.a)) return scale.a * y;
-  const float root = Precise::exp(0.5f * scale.A_log);
-  return root * y * root;
+// Without A_log a is exactly 1.
+__device__ inline GateScale head_scale(const float* A_log, std::uint32_t head) {
+  return A_log == nullptr ? GateScale{1.0f, 0.0f} : gate_scale(A_log[head]);
 }
 
-// A result passes the largest f32 only where its exact value does; NaN comes from NaN alone.
 template <class Math>
-__device__ float transform(const Args& p, float y, const Scale& scale) {
-  if (p.transform == Transform::softplus) return -times(scale, fmaxf(y, 0.0f) + Math::log1p(Math::exp(-fabsf(y))));
-  const float z = times(scale, y), t = Math::exp(-fabsf(z));
-  return Math::divide(z < 0.0f ? p.lower_bound * t : p.lower_bound, 1.0f + t);
+__device__ float transform(const Args& p, float y, const GateScale& scale) {
+  if (p.transform == Transform::softplus) return softplus_gate<Math>(y, scale);
+  return scaled_sigmoid<Math>(p.lower_bound, times(scale, y));
 }
 
 template <class Io, class Math>
@@ -64,10 +51,10 @@ __global__ void __launch_bounds__(kThreads) kernel(const __grid_constant__ Param
       const Pack<Io, kPack> raw = *reinterpret_cast<const Pack<Io, kPack>*>(x + tile + local);
       const Pack<float, kPack> bias = *reinterpret_cast<const Pack<float, kPack>*>(a.dt_bias + column);
       Pack<float, kPack> g;
-      const Scale shared_scale = head_scale(a.A_log, column / K);
+      const GateScale shared_scale = head_scale(a.A_log, column / K);
 #pragma unroll
       for (int i = 0; i < kPack; ++i) {
-        const Scale scale = K == 1 ? head_scale(a.A_log, column + i) : shared_scale;
+        const GateScale scale = K == 1 ? head_scale(a.A_log, column + i) : shared_scale;
         g.at[i] = transform<Math>(a, to_f32(raw.at[i]) + bias.at[i], scale);
       }
       *reinterpret_cast<Pack<float, kPack>*>(a.g + tile + local) = g;

@@ -21,8 +21,8 @@ class OracleBackend : public Backend {
   std::string_view summary() const override { return "the f64 oracle, rounded to the stored dtypes"; }
   std::optional<std::string> unsupported(const Problem&) const override { return {}; }
   std::string_view staging(const Problem& problem) const override {
-    if (problem.op == "l2norm") return "l2norm.f32";
-    return problem.op == "gate" ? "gate.f32" : "recurrent.f64";
+    if (problem.op == "gdn") return "recurrent.f64";
+    return problem.op == "gdn_decode" ? "gdn_decode.f32" : problem.op == "gate" ? "gate.f32" : "l2norm.f32";
   }
   std::unique_ptr<Plan> plan(const Problem& problem, const Tensors& inputs, const PlanOptions& options) const override {
     return std::make_unique<ArenaPlan>(problem, inputs, options, [problem, taps = options.taps](const Tensors& from_arena) {

@@ -1,6 +1,6 @@
 // CUDA backends: cuda.gdn.<variant> for every entry of the variant table, which promises the bits of its static and its
-// persistent schedule where it has both, cuda.l2norm, cuda.gate. They are listed and asked for reasons in any build; plans
-// need the CUDA half (DELTAGAUGE_HAVE_CUDA) and a GPU.
+// persistent schedule where it has both, cuda.gdn_decode, cuda.l2norm, cuda.gate. They are listed and asked for reasons in
+// any build; plans need the CUDA half (DELTAGAUGE_HAVE_CUDA) and a GPU.
 #include <algorithm>
 #include <functional>
 #include <string>
@@ -10,6 +10,7 @@
 #include "core/op.h"
 #include "kernels/gate/gate.h"
 #include "kernels/gdn/gdn.h"
+#include "kernels/gdn_decode/gdn_decode.h"
 #include "kernels/l2norm/l2norm.h"
 #include "validate/backends/arena_plan.h"
 #include "validate/ladder/promises.h"
@@ -62,6 +63,23 @@ std::optional<std::string> beyond_limits(const gdn::Variant& variant, const Prob
   for (const auto& [quantity, scale] : scales)
     if (auto reason = gdn::beyond_limit(variant.name, p.io, quantity, scale)) return reason;
   return std::nullopt;
+}
+
+gdn_decode::Args gdn_decode_args(const Problem& p) {
+  return {.B = p.sequences(),
+          .HK = p.HK,
+          .HV = p.HV,
+          .K = p.K,
+          .V = p.V,
+          .slots = p.slots,
+          .slot_stride = p.HV * p.V * p.K + p.slot_pad,
+          .io = p.io,
+          .state = p.state,
+          .gate_dtype = p.gate_dtype,
+          .beta_dtype = p.beta_dtype,
+          .scale = static_cast<float>(p.q_scale()),
+          .neg_eigval = p.neg_eigval == Switch::on,
+          .fast_math = p.math == MathMode::fast};
 }
 
 l2norm::Args l2norm_args(const Problem& p) { return {.T = p.rows(), .N = p.sequences(), .H = p.HK, .K = p.K, .io = p.io}; }
@@ -117,6 +135,20 @@ void launch_gdn(std::string_view variant, gdn::Args a, const Pointers& at, void*
   a.tap_S = static_cast<float*>(at("S"));
   a.tap_v_new = static_cast<float*>(at("v_new"));
   gdn::fwd(variant, a, stream);
+}
+
+void launch_gdn_decode(const Problem& p, const Pointers& at, void* stream) {
+  gdn_decode::Args a = gdn_decode_args(p);
+  a.packed_qkv = at("packed_qkv");
+  a.raw_gate = at("raw_gate");
+  a.raw_beta = at("raw_beta");
+  a.A_log = static_cast<const float*>(at("A_log"));
+  a.dt_bias = static_cast<const float*>(at("dt_bias"));
+  a.pool = at("final_state");
+  a.state_indices = static_cast<const std::int32_t*>(at("state_indices"));
+  a.has_initial_state = static_cast<const std::uint8_t*>(at("has_initial_state"));
+  a.o = at("o");
+  gdn_decode::fwd(a, stream);
 }
 
 void launch_l2norm(const Problem& p, const Pointers& at, void* stream) {
@@ -222,6 +254,7 @@ std::unique_ptr<Plan> make_plan(const Kernel& kernel, const Problem& problem, co
 
 std::size_t gdn_workspace(std::string_view, const gdn::Args&) { return 0; }
 void launch_gdn(std::string_view, gdn::Args, const Pointers&, void*) {}
+void launch_gdn_decode(const Problem&, const Pointers&, void*) {}
 void launch_l2norm(const Problem&, const Pointers&, void*) {}
 void launch_gate(const Problem&, const Pointers&, void*) {}
 std::optional<std::string> no_device(const Kernel&) { return "no GPU: built without CUDA"; }
@@ -296,6 +329,14 @@ void add_cuda_backends(Registry& registry) {
         backend->add_schedule(gdn_kernel(variant, schedule));
     registry.add(std::move(backend));
   }
+  add({.op = "gdn_decode",
+       .name = "cuda.gdn_decode",
+       .summary = "one token a sequence on a state pool in FP32, one launch",
+       .staging = "gdn_decode.f32",
+       .unsupported = [](const Problem& p) { return gdn_decode::unsupported(gdn_decode_args(p)); },
+       .taps = no_taps,
+       .workspace = no_workspace,
+       .launch = launch_gdn_decode});
   add({.op = "l2norm",
        .name = "cuda.l2norm",
        .summary = "row normalisation in FP32",

@@ -28,6 +28,7 @@ struct CudaBackends : testing::Test {
 TEST_F(CudaBackends, ThereIsOneForEveryVariantAndStandaloneOp) {
   std::vector<std::string> want, got;
   for (const auto& variant : kernels::gdn::variants()) want.push_back("cuda.gdn." + std::string(variant.name));
+  want.push_back("cuda.gdn_decode");
   want.push_back("cuda.l2norm");
   want.push_back("cuda.gate");
   for (const Backend* backend : registry.match("*")) got.emplace_back(backend->name());
@@ -48,6 +49,8 @@ TEST_F(CudaBackends, AProblemThatNoGpuCouldRunIsRefusedForThatReason) {
        "v: expected a magnitude of at most 2.55875091e+38 with io bf16, got 3e+38"},
       {"cuda.gdn.chunk_sm80", "gdn/fwd/len=4,K=64,V=64/bf16/h0=zero/slots=2/slot_pad=3",
        "slot_stride: expected a multiple of 16 bytes, got 16396"},
+      {"cuda.gdn_decode", "gdn_decode/fwd/len=1x2,K=300,V=64/h0=zero/slots=3",
+       "head sizes: expected K and V in [1, 256], got K = 300, V = 64"},
       {"cuda.l2norm", "l2norm/fwd/len=4,HK=1,K=2000/bf16", "K: expected a value in [1, 1024], got 2000"},
       {"cuda.gate", "gdn/fwd/len=4/bf16", "op: expected gate, got gdn"},
   };
@@ -134,6 +137,7 @@ TEST_F(CudaBackends, PromiseTheBitsOfTheirSchedules) {
 constexpr std::string_view kSupported[] = {
     "gdn/fwd/len=70+0+1,HK=1,HV=2,K=64,V=64,cap=80/bf16/h0=normal=1",
     "gdn/fwd/len=70x2,HK=1,HV=2,K=64,V=64/f16/layout=dense/l2norm=on/fast",
+    "gdn_decode/fwd/len=1x5,HK=1,HV=2,K=64,V=64/bf16/h0=normal=1/slots=8/slot_pad=8/idx=holes=1/has=mixed",
     "l2norm/fwd/len=7+9,HK=3,K=60,cap=20/f16",
     "gate/fwd/len=7+9,HV=8,K=24,cap=20/bf16/per=channel/transform=bounded/a_log=off",
     "gdn/fwd/len=70+0+1+9,HK=1,HV=2,K=64,V=64,cap=90/bf16/h0=normal=1/slots=7/slot_pad=8/idx=holes=1/has=mixed",
@@ -150,7 +154,7 @@ TEST_F(CudaBackends, OtherwiseOnlyTheGpuCanBeMissing) {
 }
 
 TEST_F(CudaBackends, APlanRunsTwiceToTheSameBitsAndDamagesNothing) {
-  const auto missing = registry.get("cuda.l2norm").unsupported(problem(kSupported[2]));
+  const auto missing = registry.get("cuda.l2norm").unsupported(problem(kSupported[3]));
   const char* required = std::getenv("DELTAGAUGE_REQUIRE_GPU");
   if (missing && required && std::string_view(required) == "1") FAIL() << *missing;
   if (missing) GTEST_SKIP() << *missing;

@@ -18,6 +18,8 @@ using reports::Outcome;
 
 constexpr const char* kId = "gdn/fwd/len=20+0+37+1,HK=1,HV=2,K=16,V=8,cap=61/bf16/gate=mild/h0=normal=1/seed=3";
 constexpr const char* kLattice = "gdn/fwd/len=20+70,HK=1,HV=2,K=16,V=8/f16/gate=none/data=lattice/h0=normal=1/seed=3";
+constexpr const char* kPool =
+    "gdn/fwd/len=20+1,HK=1,HV=2,K=16,V=8/bf16/gate=mild/h0=normal=1/slots=4/slot_pad=8/idx=permuted=1/seed=3";
 
 Tensors answer(const Problem& p, const Tensors& inputs, bool taps) {
   return reference::run(p, inputs, reference::staging("chunk64.io"), taps);
@@ -60,7 +62,7 @@ TEST(Checks, EachMemoryFaultIsCaughtByItsCheckAndTheReasonNamesTheTensor) {
   for (const MemoryFault& fault : memory_faults()) {
     const PlantedBackend backend("planted", "chunk64.io", answer, &fault);
     bool shown = false;
-    for (const char* id : {kId, kLattice}) {
+    for (const char* id : {kId, kLattice, kPool}) {
       Trial trial(id);
       if (!fault.shows(trial.context.problem())) continue;
       shown = true;

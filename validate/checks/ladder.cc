@@ -99,6 +99,7 @@ Verdict suffix(Trial& trial) {
 // --- prefill split -----------------------------------------------------------------------------------------------------
 Reason no_split(const Trial& trial) {
   const Problem& p = trial.problem();
+  if (op_info(p.op).one_token) return "op " + p.op + " takes one token a sequence";
   if (p.op != "gdn") return "op " + p.op + " carries no state";
   if (p.state != DType::f32)
     return "state=" + std::string(name(p.state)) + ": the state is rounded where the two calls meet";

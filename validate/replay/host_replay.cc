@@ -25,6 +25,7 @@ std::string as_list(const Tensor& tensor) {
 }
 
 void write_offsets(const Problem& layout, Tensors& inputs) {
+  if (op_info(layout.op).one_token) return;
   const auto offsets = layout.offsets();
   Tensor& cu = inputs["cu_seqlens"];
   for (std::size_t i = 0; i < offsets.size(); ++i) cu.store(static_cast<std::int64_t>(i), static_cast<double>(offsets[i]));
@@ -49,9 +50,11 @@ Problem HostReplay::layout_in(const Tensors& inputs) const {
   Problem layout = capacity_;
   layout.capacity = capacity_.rows();
   layout.ids.clear();
-  const std::vector<double> ends = to_f64(get(inputs, "cu_seqlens"));
-  for (std::size_t n = 0; n < layout.lengths.size(); ++n)
-    layout.lengths[n] = static_cast<std::int64_t>(ends[n + 1]) - static_cast<std::int64_t>(ends[n]);
+  if (!op_info(layout.op).one_token) {
+    const std::vector<double> ends = to_f64(get(inputs, "cu_seqlens"));
+    for (std::size_t n = 0; n < layout.lengths.size(); ++n)
+      layout.lengths[n] = static_cast<std::int64_t>(ends[n + 1]) - static_cast<std::int64_t>(ends[n]);
+  }
   if (const Tensor* indices = find(inputs, "state_indices")) layout.idx = as_list(*indices);
   if (const Tensor* has = find(inputs, "has_initial_state")) layout.has = as_list(*has);
   return layout;

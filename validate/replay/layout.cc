@@ -7,6 +7,7 @@
 #include <set>
 
 #include "core/error.h"
+#include "core/op.h"
 
 namespace deltagauge::validate {
 namespace {
@@ -107,6 +108,15 @@ void draw_pool(Random& random, Problem& p) {
   p.has = joined(flags);
 }
 
+// Of one-token ops a sequence without a slot is what an empty one is elsewhere.
+void empty_to_no_slot(Random& random, Problem& p) {
+  Lengths slots = p.state_indices();
+  for (std::size_t n = 0; n < slots.size(); ++n)
+    if (p.lengths[n] == 0) slots[n] = random() % 2 ? -1 : 0;
+  p.idx = joined(slots);
+  std::ranges::fill(p.lengths, 1);
+}
+
 }  // namespace
 
 std::span<const LayoutInfo> layout_classes() { return kClasses; }
@@ -115,7 +125,7 @@ std::string_view name(LayoutClass which) { return kClasses[static_cast<std::size
 std::optional<std::string> no_layouts(const Problem& capacity) {
   if (capacity.layout != Layout::packed) return "layout: expected packed, since lengths change between replays, got dense";
   if (capacity.sequences() < 3) return "len: expected at least 3 sequences, got " + std::to_string(capacity.sequences());
-  if (capacity.rows() < capacity.sequences() + 2)
+  if (!op_info(capacity.op).one_token && capacity.rows() < capacity.sequences() + 2)
     return "len: expected at least " + std::to_string(capacity.sequences() + 2) + " rows for " +
            std::to_string(capacity.sequences()) + " sequences, got " + std::to_string(capacity.rows());
   return std::nullopt;
@@ -127,8 +137,11 @@ Problem layout_of(const Problem& capacity, LayoutClass which, std::uint64_t seed
   Problem p = capacity;
   p.capacity = capacity.rows();
   p.ids.clear();
-  p.lengths = lengths_of(random, which, p.capacity, capacity.sequences(), capacity.chunk);
+  const bool one_token = op_info(p.op).one_token;
+  const std::int64_t T = one_token ? 2 * p.sequences() + 2 : p.capacity;
+  p.lengths = lengths_of(random, which, T, capacity.sequences(), capacity.chunk);
   if (p.slots) draw_pool(random, p);
+  if (one_token) empty_to_no_slot(random, p);
   check(p);
   return p;
 }
@@ -140,8 +153,20 @@ Problem active_layout(const Problem& capacity, double part) {
   if (p.slots) p.idx = "iota", p.has = "on";
   const auto end = std::max<std::int64_t>(1, std::llround(part * static_cast<double>(p.capacity)));
   const std::int64_t N = p.sequences();
+  if (op_info(p.op).one_token) {
+    Lengths slots(static_cast<std::size_t>(N), -1);
+    std::iota(slots.begin(), slots.begin() + std::min(end, N), std::int64_t{1});
+    p.idx = joined(slots);
+    return p;
+  }
   for (std::int64_t n = 0; n < N; ++n) p.lengths[static_cast<std::size_t>(n)] = end / N + (n < end % N ? 1 : 0);
   return p;
+}
+
+std::int64_t active_tokens(const Problem& p) {
+  const auto slots = p.state_indices();
+  const auto idle = op_info(p.op).one_token ? std::ranges::count_if(slots, [](std::int64_t slot) { return slot <= 0; }) : 0;
+  return p.tokens() - idle;
 }
 
 std::string in_words(const Problem& layout) {

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <iterator>
+#include <future>
 #include <numeric>
 #include <set>
 #include <utility>
@@ -88,6 +89,11 @@ Tensors inputs_of(const Case& test) {
   return make_inputs(test);
 }
 
+Tensors taken(std::future<Tensors>& drawn) {
+  const Mark mark("inputs");
+  return drawn.get();
+}
+
 void load(Replayable& replay, const Tensors& inputs) {
   const Mark mark("load");
   replay.load(inputs);
@@ -121,15 +127,18 @@ class Walker {
     std::set<std::pair<LayoutClass, LayoutClass>> pairs;
     double grew = 0, shrank = 0, failed = 0, holes = 0, unread = 0;
     std::int64_t before = 0;
+    const auto draw = [this](std::size_t step) { return std::async(std::launch::async, [now = at(step)] { return make_inputs(now); }); };
+    std::future<Tensors> drawn = draw(first);  // of the next step, while this one is replayed
     for (std::size_t step = first; step <= last; ++step) {
       const Case now = at(step);
       const Problem& layout = now.problem;
       Mark mark("replay");
       if (auto* span = mark.span()) {
-        span->active_tokens = layout.tokens();
+        span->active_tokens = active_tokens(layout);
         span->detail = named(step) + "; " + in_words(layout);
       }
-      const Tensors inputs = inputs_of(now);
+      const Tensors inputs = taken(drawn);
+      if (step < last) drawn = draw(step + 1);
       const std::optional<Replayable::Counts> earlier = replay.counts();
       load(replay, inputs);
       replay.replay();
@@ -222,14 +231,14 @@ reports::Timing timing_of(std::vector<double> samples, std::int64_t calls) {
 bool keep_time(const Case& layout, const Tensors& inputs, Replayable& replay, Result& row) {
   load(replay, inputs);
   Mark mark("samples");
-  if (auto* span = mark.span()) span->active_tokens = layout.problem.tokens();
+  if (auto* span = mark.span()) span->active_tokens = active_tokens(layout.problem);
   const auto once = replay.seconds(8);
   if (!once) return false;
   const auto calls = std::clamp<std::int64_t>(std::llround(std::ceil(kSampleSeconds / *once)), 1, kMostCalls);
   std::vector<double> samples;
   for (int i = 0; i < kSamples; ++i) samples.push_back(*replay.seconds(calls));
   row.timing = timing_of(std::move(samples), calls);
-  row.timing->active = static_cast<double>(layout.problem.tokens()) / static_cast<double>(layout.problem.rows());
+  row.timing->active = static_cast<double>(active_tokens(layout.problem)) / static_cast<double>(layout.problem.rows());
   row.timing->flops = op_info(layout.problem.op).flops(layout.problem);
   row.timing->bytes = op_info(layout.problem.op).bytes(layout.problem);
   return true;

@@ -86,6 +86,21 @@ TEST(Replay, serves_ops_without_a_state_too) {
   for (const auto& row : rows) EXPECT_EQ(row.outcome, reports::Outcome::pass) << row.backend << ": " << row.reason;
 }
 
+TEST(Replay, walks_one_token_ops_over_slots_and_flags) {
+  const std::string id = "gdn_decode/fwd/len=1x5,HK=1,HV=2,K=8,V=4,cap=7/bf16/h0=normal=1/slots=9/slot_pad=8/seed=1";
+  const auto rows = replayed({id}, {.backend = "oracle.f64,reference.as_kernel.*"});
+  ASSERT_EQ(rows.size(), 2u);
+  for (const auto& row : rows) {
+    EXPECT_EQ(row.outcome, reports::Outcome::pass) << row.backend << ": " << row.reason;
+    EXPECT_EQ(row.values.at("transitions"), 81);
+    EXPECT_GT(row.values.at("with_sequences_without_slot"), 40);
+    EXPECT_GT(row.values.at("with_slots_unread"), 40);
+  }
+  ReplayOptions options = with_fault(ReplayFault::minus_one_written);
+  options.backend = "reference.as_kernel.*";
+  EXPECT_EQ(replayed({id}, options)[0].outcome, reports::Outcome::fail);
+}
+
 // What the reason says when a fault is caught.
 std::vector<const char*> shown_by(ReplayFault fault) {
   switch (fault) {

@@ -1,0 +1,8 @@
+// gdn_decode for bf16 q, k, v and o, fast math.
+#include "kernels/gdn_decode/decode.cuh"
+
+namespace deltagauge::kernels::gdn_decode {
+
+template void launch_as<__nv_bfloat16, Fast>(const Args& args, cudaStream_t stream);
+
+}  // namespace deltagauge::kernels::gdn_decode
