@@ -61,20 +61,31 @@ __device__ inline long long fixed_log2(float g) {
   return __double2ll_rn((g2 < -160.0 ? -160.0 : g2) * kGateUnit);
 }
 
-// One warp: gates of value head h on rows begin .., two tokens a lane. record gets beta, decay_in and decay_out.
+// g and beta of a lane's two tokens; past the valid rows the gate is 0 and so is beta.
+struct RawGates {
+  float g[2], beta[2];
+};
+__device__ inline RawGates load_gates(const Args& a, std::int64_t begin, int rows, std::int64_t h) {
+  RawGates raw;
+#pragma unroll
+  for (int e = 0; e < 2; ++e) {
+    const int i = 2 * (threadIdx.x % 32) + e;
+    const std::int64_t element = (begin + i) * a.HV + h;
+    raw.g[e] = i < rows ? bits_to_f32(load_bits(a.g, a.gate_dtype, element), a.gate_dtype) : 0.0f;
+    raw.beta[e] = i < rows ? bits_to_f32(load_bits(a.beta, a.beta_dtype, element), a.beta_dtype) : 0.0f;
+  }
+  return raw;
+}
+// One warp: gates of a chunk and value head. record gets beta, decay_in and decay_out.
 template <class Vectors>
-__device__ void make_gates(const Args& a, std::int64_t begin, int rows, std::int64_t h, Gates& gates, Vectors& record) {
+__device__ void make_gates(const RawGates& raw, Gates& gates, Vectors& record) {
   const int lane = threadIdx.x % 32;
   float beta[2];
   long long g[2];
 #pragma unroll
   for (int e = 0; e < 2; ++e) {
-    const int i = 2 * lane + e;
-    const std::int64_t element = (begin + i) * a.HV + h;
-    const float g_e = i < rows ? bits_to_f32(load_bits(a.g, a.gate_dtype, element), a.gate_dtype) : 0.0f;
-    beta[e] = i < rows ? bits_to_f32(load_bits(a.beta, a.beta_dtype, element), a.beta_dtype) : 0.0f;
-    if (isnan(g_e)) beta[e] = g_e;  // a NaN gate shows in what follows it
-    g[e] = fixed_log2(g_e);
+    beta[e] = isnan(raw.g[e]) ? raw.g[e] : raw.beta[e];  // a NaN gate shows in what follows it
+    g[e] = fixed_log2(raw.g[e]);
   }
   long long sum = g[0] + g[1];  // then of all tokens up to this lane's last
 #pragma unroll
@@ -166,7 +177,7 @@ __device__ void prepare_chunk(const Params& p, const Chunk& at, std::int64_t slo
   Tile<kD>::template load<kC, kPrepareThreads>(k, static_cast<const Io*>(a.k) + first, stride, at.rows);
   Tile<kD>::template load<kC, kPrepareThreads>(q, static_cast<const Io*>(a.q) + first, stride, at.rows);
   ptx::cp_async_commit();
-  if (team == 1 && w < group) make_gates(a, at.begin, at.rows, hk * group + w, smem.gates[w], records[w]);
+  if (team == 1 && w < group) make_gates(load_gates(a, at.begin, at.rows, hk * group + w), smem.gates[w], records[w]);
   ptx::cp_async_wait<0>();
   __syncthreads();  // q, k and the first four heads' gates are there
   if (p.k_unit != nullptr) {
@@ -180,7 +191,7 @@ __device__ void prepare_chunk(const Params& p, const Chunk& at, std::int64_t slo
     if (head > 0 && one == 0) {
       __syncthreads();  // the last four heads' gates have been read
       if (team == 1 && head + w < group)
-        make_gates(a, at.begin, at.rows, hk * group + head + w, smem.gates[w], records[head + w]);
+        make_gates(load_gates(a, at.begin, at.rows, hk * group + head + w), smem.gates[w], records[head + w]);
       __syncthreads();  // the next ones are there
     }
     BlockRow products;

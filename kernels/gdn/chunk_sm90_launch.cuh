@@ -1,5 +1,7 @@
 // gdn.chunk_sm90: the two launches for one io type and head size.
 #pragma once
+#include <limits>
+
 #include "kernels/gdn/chunk_sm80_launch.cuh"
 #include "kernels/gdn/chunk_sm90_prepare.cuh"
 #include "kernels/gdn/chunk_sm90_state.cuh"
@@ -20,8 +22,13 @@ void launch_states(const Params& p, cudaStream_t stream) {
 template <class Io, int kD>
 void launch_chunk_sm90_as(const chunk_sm80::Params& p, cudaStream_t stream) {
   using namespace chunk_sm90;
-  runtime::launch("gdn.chunk_sm90 prepare", chunk_sm90::prepare<Io, kD>, slots(p.args) * p.args.HK, kPrepareThreads,
-                  sizeof(PrepareSmem90<Io, kD>), stream, p);
+  constexpr char kPrepare[] = "gdn.chunk_sm90 prepare";
+  const std::int64_t items = p.slots * p.args.HK, shared_bytes = sizeof(PrepareSmem90<Io, kD>),
+                     resident = runtime::resident_blocks(kPrepare, chunk_sm90::prepare<Io, kD>, kPrepareThreads, shared_bytes);
+  if (items > std::numeric_limits<std::int32_t>::max())
+    fail(kPrepare, ": expected at most ", std::numeric_limits<std::int32_t>::max(), " chunks of key heads, got ", items);
+  runtime::launch(kPrepare, chunk_sm90::prepare<Io, kD>, items < resident ? items : resident, kPrepareThreads, shared_bytes,
+                  stream, p);
   if constexpr (kD == 128)
     if (2 * p.args.N * p.args.HV > limits().sms) return launch_states<Io, Shape90<kD, 2>>(p, stream);
   launch_states<Io, Shape90<kD, 1>>(p, stream);

@@ -1,5 +1,7 @@
 // gdn.chunk_sm90, first kernel: Record90 of every chunk (equations: chunk_sm90.cuh).
-// grid: x = slot * HK + key head        block: two teams of 4 warps; warp w of a team owns rows 16 w .. 16 w + 15
+// grid: as many blocks as the device holds, each takes every gridDim.x-th item, slot * HK + key head, and loads the next
+// one's k and q as soon as it has multiplied its own
+// block: two teams of 4 warps; warp w of a team owns rows 16 w .. 16 w + 15
 //   team 0   k k^T, A and the inverses of its diagonal halves, of one value head of the group after the other
 //   team 1   the gates, then q k^T and P of one value head after the other
 // shared: PrepareSmem90; q and k are normalised there first when asked.
@@ -174,64 +176,88 @@ __global__ void __launch_bounds__(kPrepareThreads, 3) prepare(const __grid_const
   extern __shared__ __align__(1024) char shared[];
   auto& smem = *reinterpret_cast<PrepareSmem90<Io, kD>*>(shared);
   const Args& a = p.args;
-  const std::int64_t slot = blockIdx.x / static_cast<unsigned>(a.HK), hk = blockIdx.x % static_cast<unsigned>(a.HK);
-  const Chunk at = find_chunk(p, slot);
-  if (at.rows <= 0) return;
   const int team = threadIdx.x / kTeamThreads, w = threadIdx.x / 32 % kBlocks;
-  const std::int64_t first = (at.begin * a.HK + hk) * kD, stride = a.HK * kD;
-  const std::int64_t group = a.HV / a.HK;
-  Record90* records = records_of<Record90>(p) + slot * a.HV + hk * group;  // of the group's value heads
-  const auto make_heads = [&](std::int64_t head) {               // gates of the heads from this one on, one a warp
-    if (team == 0 || head + w >= group) return;
-    make_gates(a, at.begin, at.rows, hk * group + head + w, smem.gates[w], records[head + w]);
-    __syncwarp();  // the gates are there
-    make_block_decays(smem.gates[w], smem.decays[w]);
+  const unsigned HK = static_cast<unsigned>(a.HK), items = static_cast<unsigned>(p.slots) * HK;
+  const std::int64_t stride = a.HK * kD, group = a.HV / a.HK;
+  const std::uint32_t k = shared_address(smem.k), q = shared_address(smem.q);
+  const auto first_of = [&](const Chunk& at, unsigned item) { return (at.begin * a.HK + item % HK) * kD; };
+  const auto load = [&](const Chunk& at, unsigned item) {
+    if (at.rows > 0) {
+      const std::int64_t first = first_of(at, item);
+      Tile<kD>::template load<kC, kPrepareThreads>(k, static_cast<const Io*>(a.k) + first, stride, at.rows);
+      Tile<kD>::template load<kC, kPrepareThreads>(q, static_cast<const Io*>(a.q) + first, stride, at.rows);
+    }
+    ptx::cp_async_commit();
+  };
+  RawGates raw = {};  // of the item's first heads, one a warp of team 1
+  const auto load_raw = [&](const Chunk& at, unsigned item, std::int64_t head) {
+    if (team == 1 && head + w < group && at.rows > 0) raw = load_gates(a, at.begin, at.rows, item % HK * group + head + w);
   };
 
-  const std::uint32_t k = shared_address(smem.k), q = shared_address(smem.q);
-  Tile<kD>::template load<kC, kPrepareThreads>(k, static_cast<const Io*>(a.k) + first, stride, at.rows);
-  Tile<kD>::template load<kC, kPrepareThreads>(q, static_cast<const Io*>(a.q) + first, stride, at.rows);
-  ptx::cp_async_commit();
   auto* zero = reinterpret_cast<uint4*>(&smem.out);  // above the diagonals nothing is ever written
   for (int i = threadIdx.x; i < static_cast<int>(sizeof(smem.out) / 16); i += kPrepareThreads) zero[i] = uint4{};
-  make_heads(0);
-  ptx::cp_async_wait<0>();
-  __syncthreads();  // q, k, zeros and the first four heads' gates are there
-  if (p.k_unit != nullptr) {
-    normalise<Io, kD>(smem.k, static_cast<Io*>(p.k_unit) + first, stride, at.rows);
-    normalise<Io, kD>(smem.q, static_cast<Io*>(p.q_unit) + first, stride, at.rows);
-    __syncthreads();  // q and k are normalised
-  }
+  unsigned item = blockIdx.x;
+  Chunk at = find_chunk(p, item / HK);
+  load(at, item);
+  load_raw(at, item, 0);
+  while (true) {
+    const unsigned next_item = item + gridDim.x;
+    const Chunk next = next_item < items ? find_chunk(p, next_item / HK) : Chunk{};
+    const std::int64_t hk = item % HK;
+    Record90* records = records_of<Record90>(p) + item / HK * a.HV + hk * group;  // of the group's value heads
+    const auto make_heads = [&](std::int64_t head) {                              // gates of the heads from this one on
+      if (team == 0 || head + w >= group) return;
+      make_gates(raw, smem.gates[w], records[head + w]);
+      __syncwarp();  // the gates are there
+      make_block_decays(smem.gates[w], smem.decays[w]);
+    };
+    if (at.rows > 0) make_heads(0);
+    ptx::cp_async_wait<0>();
+    if (threadIdx.x == 0) ptx::bulk_store_wait();
+    __syncthreads();  // q, k and the first four heads' gates are there, the last item's factors have been read
+    if (at.rows > 0 && p.k_unit != nullptr) {
+      const std::int64_t first = first_of(at, item);
+      normalise<Io, kD>(smem.k, static_cast<Io*>(p.k_unit) + first, stride, at.rows);
+      normalise<Io, kD>(smem.q, static_cast<Io*>(p.q_unit) + first, stride, at.rows);
+      __syncthreads();  // q and k are normalised
+    }
+    if (at.rows <= 0) load(next, next_item), load_raw(next, next_item, 0);
 
-  for (std::int64_t head = 0; head < group; ++head) {
-    const int one = static_cast<int>(head % kBlocks);
-    if (head > 0 && one == 0) {
-      make_heads(head);
-      __syncthreads();  // their gates are there
+    for (std::int64_t head = 0; head < group && at.rows > 0; ++head) {
+      const int one = static_cast<int>(head % kBlocks);
+      if (head > 0) {
+        if (threadIdx.x == 0) ptx::bulk_store_wait();
+        if (one == 0) load_raw(at, item, head), make_heads(head);
+        __syncthreads();  // the last head's factors have been read, the gates are there
+      }
+      BlockRow products;
+      multiply_rows<Io, kD>(team == 0 ? k : q, k, w, products);
+      if (head + 1 == group) {
+        __syncthreads();  // q and k have been read
+        load(next, next_item);
+        load_raw(next, next_item, 0);
+      }
+      if (team == 0)
+        make_solver(products, smem.gates[one], smem.decays[one], w, smem.factors, smem.out);
+      else
+        decay_row<true>(products, smem.gates[one], smem.decays[one], w, [&](int j, const float4(&rows)[2]) {
+          if (j < 2)
+            store_tile(smem.out.P0, w, j, rows);
+          else
+            store_tile(smem.out.P1, w - 2, j - 2, rows);
+        });
+      ptx::fence_async_shared();
+      __syncthreads();  // the head's factors are there, its gates have been read
+      float* tap = tap_of(p, at.n, at.index, hk * group + head);
+      if (tap != nullptr) tap_inverse(smem.out, tap);
+      if (threadIdx.x == 0) ptx::bulk_store(&records[head], &smem.out, sizeof(Factors90));
+      if (tap != nullptr) __syncthreads();  // the tap has read the factors
     }
-    BlockRow products;
-    if (team == 0) {
-      multiply_rows<Io, kD>(k, k, w, products);
-      make_solver(products, smem.gates[one], smem.decays[one], w, smem.factors, smem.out);
-    } else {
-      multiply_rows<Io, kD>(q, k, w, products);
-      decay_row<true>(products, smem.gates[one], smem.decays[one], w, [&](int j, const float4(&rows)[2]) {
-        if (j < 2)
-          store_tile(smem.out.P0, w, j, rows);
-        else
-          store_tile(smem.out.P1, w - 2, j - 2, rows);
-      });
-    }
-    ptx::fence_async_shared();
-    __syncthreads();  // the head's factors are there, its gates have been read
-    float* tap = tap_of(p, at.n, at.index, hk * group + head);
-    if (tap != nullptr) tap_inverse(smem.out, tap);
-    if (threadIdx.x == 0) {
-      ptx::bulk_store(&records[head], &smem.out, sizeof(Factors90));
-      ptx::bulk_store_wait();
-    }
-    if (head + 1 < group) __syncthreads();  // the head's factors have been read
+    if (next_item >= items) break;
+    item = next_item;
+    at = next;
   }
+  if (threadIdx.x == 0) ptx::bulk_store_wait();
 #else
   __trap();  // variants.cc offers this where it was built for sm_90a only
 #endif
