@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -67,6 +68,8 @@ bool serves(const Backend& backend, const Problem& problem);
 void add_cpu_backends(Registry& registry);
 // cuda.*; without the CUDA half or without a GPU the backends are there all the same and unsupported() says why.
 void add_cuda_backends(Registry& registry);
+// cuda.gdn.VARIANT by itself, without what it promises the bits of. Throws Error naming the known variants.
+std::unique_ptr<Backend> cuda_gdn(std::string_view variant);
 
 // The judge judged. One row per (variant, regime, io dtype): planted faults must be caught, correct variants must pass.
 struct SelftestRow {

@@ -1,5 +1,5 @@
 // CPU backends: the oracle rounded to the stored dtypes, the plain reference forms in f32, and the reference by every
-// staging of its table.
+// staging of its table, which promises the bits of its degrees of context parallelism where it works in chunks of 64.
 #include <functional>
 #include <memory>
 #include <string>
@@ -9,6 +9,7 @@
 #include "reference/gdn.h"
 #include "reference/staging.h"
 #include "validate/backends/arena_plan.h"
+#include "validate/cp/degree_backend.h"
 #include "validate/run.h"
 
 namespace deltagauge::validate {
@@ -36,12 +37,18 @@ class OracleBackend : public Backend {
 };
 
 // One way of the reference to answer; its budget is that of `staging`.
-class ReferenceBackend : public Backend {
+class ReferenceBackend : public Backend, public Promises {
  public:
   using Answer = std::function<Tensors(const Problem&, const Tensors& inputs, bool taps)>;
 
-  ReferenceBackend(std::string name, std::string summary, const reference::Staging& staging, Answer answer)
-      : name_("reference." + std::move(name)), summary_(std::move(summary)), staging_(staging), answer_(std::move(answer)) {}
+  // op: the same way over ranks, or null.
+  ReferenceBackend(std::string name, std::string summary, const reference::Staging& staging, Answer answer,
+                   std::shared_ptr<const cp::StagedOp> op)
+      : name_("reference." + std::move(name)),
+        summary_(std::move(summary)),
+        staging_(staging),
+        answer_(std::move(answer)),
+        cp_degrees_(cp::degrees_of(name_, std::move(op))) {}
   std::string_view name() const override { return name_; }
   std::string_view summary() const override { return summary_; }
   std::optional<std::string> unsupported(const Problem& problem) const override {
@@ -57,19 +64,23 @@ class ReferenceBackend : public Backend {
                                          return answer(problem, from_arena, taps);
                                        });
   }
+  std::vector<const Backend*> cp_degrees() const override { return pointers(cp_degrees_); }
 
  private:
   std::string name_, summary_;
   reference::Staging staging_;
   Answer answer_;
+  Backends cp_degrees_;
 };
 
 }  // namespace
 
 void add_cpu_backends(Registry& registry) {
   using reference::Precision, reference::Staging, reference::staging;
-  const auto add = [&](std::string name, std::string summary, const Staging& s, ReferenceBackend::Answer answer) {
-    registry.add(std::make_unique<ReferenceBackend>(std::move(name), std::move(summary), s, std::move(answer)));
+  const auto add = [&](std::string name, std::string summary, const Staging& s, ReferenceBackend::Answer answer,
+                       std::shared_ptr<const cp::StagedOp> op = nullptr) {
+    registry.add(
+        std::make_unique<ReferenceBackend>(std::move(name), std::move(summary), s, std::move(answer), std::move(op)));
   };
   registry.add(std::make_unique<OracleBackend>());
   add("recurrent", "token by token in f32", staging("recurrent.f32"),
@@ -81,8 +92,10 @@ void add_cpu_backends(Registry& registry) {
         [f32](const Problem& p, const Tensors& inputs, bool) { return reference::run(p, inputs, f32, false); });
   }
   for (const Staging& s : reference::stagings())
-    add("as_kernel." + std::string(s.name), std::string(s.summary), s,
-        [s](const Problem& p, const Tensors& inputs, bool taps) { return reference::run(p, inputs, s, taps); });
+    add(
+        "as_kernel." + std::string(s.name), std::string(s.summary), s,
+        [s](const Problem& p, const Tensors& inputs, bool taps) { return reference::run(p, inputs, s, taps); },
+        cp::reference_op(s));
 }
 
 }  // namespace deltagauge::validate

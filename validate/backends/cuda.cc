@@ -1,6 +1,7 @@
 // CUDA backends: cuda.gdn.<variant> for every entry of the variant table, which promises the bits of its static and its
-// persistent schedule where it has both, cuda.gdn_decode, cuda.l2norm, cuda.gate. They are listed and asked for reasons in
-// any build; plans need the CUDA half (DELTAGAUGE_HAVE_CUDA) and a GPU.
+// persistent schedule where it has both and of its degrees of context parallelism where it works in chunks, cuda.gdn_decode,
+// cuda.l2norm, cuda.gate. They are listed and asked for reasons in any build; plans need the CUDA half
+// (DELTAGAUGE_HAVE_CUDA) and a GPU.
 #include <algorithm>
 #include <functional>
 #include <string>
@@ -13,6 +14,7 @@
 #include "kernels/gdn_decode/gdn_decode.h"
 #include "kernels/l2norm/l2norm.h"
 #include "validate/backends/arena_plan.h"
+#include "validate/cp/degree_backend.h"
 #include "validate/ladder/promises.h"
 #include "validate/run.h"
 #if DELTAGAUGE_HAVE_CUDA
@@ -268,6 +270,7 @@ class CudaBackend : public Backend, public Promises {
  public:
   explicit CudaBackend(Kernel kernel) : kernel_(std::move(kernel)) {}
   void add_schedule(Kernel kernel) { schedules_.push_back(std::make_unique<CudaBackend>(std::move(kernel))); }
+  void set_cp_degrees(Backends degrees) { cp_degrees_ = std::move(degrees); }
   std::string_view name() const override { return kernel_.name; }
   std::string_view summary() const override { return kernel_.summary; }
   std::string_view staging(const Problem&) const override { return kernel_.staging; }
@@ -285,15 +288,12 @@ class CudaBackend : public Backend, public Promises {
     return make_plan(kernel_, problem, inputs, options);
   }
 
-  std::vector<const Backend*> schedules() const override {
-    std::vector<const Backend*> all;
-    for (const auto& schedule : schedules_) all.push_back(schedule.get());
-    return all;
-  }
+  std::vector<const Backend*> schedules() const override { return pointers(schedules_); }
+  std::vector<const Backend*> cp_degrees() const override { return pointers(cp_degrees_); }
 
  private:
   Kernel kernel_;
-  std::vector<std::unique_ptr<CudaBackend>> schedules_;
+  Backends schedules_, cp_degrees_;
 };
 
 std::vector<TensorSpec> no_taps(const Problem&) { return {}; }
@@ -320,6 +320,10 @@ Kernel gdn_kernel(const gdn::Variant& variant, gdn::Schedule schedule) {
 
 }  // namespace
 
+std::unique_ptr<Backend> cuda_gdn(std::string_view variant) {
+  return std::make_unique<CudaBackend>(gdn_kernel(gdn::find_variant(variant), gdn::Schedule::automatic));
+}
+
 void add_cuda_backends(Registry& registry) {
   const auto add = [&](Kernel kernel) { registry.add(std::make_unique<CudaBackend>(std::move(kernel))); };
   for (const gdn::Variant& variant : gdn::variants()) {
@@ -327,6 +331,7 @@ void add_cuda_backends(Registry& registry) {
     if (variant.persistent)
       for (const auto schedule : {gdn::Schedule::static_grid, gdn::Schedule::persistent})
         backend->add_schedule(gdn_kernel(variant, schedule));
+    backend->set_cp_degrees(cp::degrees_of(backend->name(), cp::cuda_op(variant.name)));
     registry.add(std::move(backend));
   }
   add({.op = "gdn_decode",

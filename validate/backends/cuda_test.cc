@@ -108,6 +108,12 @@ TEST_F(CudaBackends, NothingThatPassedOnADeviceIsRefusedForItsSize) {
   EXPECT_GT(passed, 1000);
 }
 
+std::vector<std::string> names(const std::vector<const Backend*>& backends) {
+  std::vector<std::string> names;
+  for (const Backend* backend : backends) names.emplace_back(backend->name());
+  return names;
+}
+
 TEST_F(CudaBackends, PromiseTheBitsOfTheirSchedules) {
   const struct {
     std::string_view backend;
@@ -122,15 +128,25 @@ TEST_F(CudaBackends, PromiseTheBitsOfTheirSchedules) {
   for (const auto& row : rows) {
     const Promises* promises = promises_of(registry.get(row.backend));
     ASSERT_NE(promises, nullptr);
-    std::vector<std::string> got;
-    for (const Backend* other : promises->schedules()) got.emplace_back(other->name());
-    EXPECT_EQ(got, row.schedules);
+    EXPECT_EQ(names(promises->schedules()), row.schedules);
   }
   Registry cpu;
   add_cpu_backends(cpu);
   for (const Backend* backend : cpu.match("*")) {
     const Promises* promises = promises_of(*backend);
     EXPECT_TRUE(promises == nullptr || promises->schedules().empty()) << backend->name();
+  }
+}
+
+TEST_F(CudaBackends, ChunkVariantsPromiseTheBitsOfTheirDegreesOfContextParallelism) {
+  for (const Backend* backend : registry.match("*")) {
+    const std::string name(backend->name());
+    std::vector<std::string> want;
+    if (name.starts_with("cuda.gdn.chunk_")) want = {name + ".cp1", name + ".cp2", name + ".cp3"};
+    EXPECT_EQ(names(promises_of(*backend)->cp_degrees()), want);
+    for (const Backend* degree : promises_of(*backend)->cp_degrees())
+      EXPECT_EQ(degree->unsupported(problem("gdn/fwd/len=4,K=96,V=192/bf16")),
+                backend->unsupported(problem("gdn/fwd/len=4,K=96,V=192/bf16")));
   }
 }
 
@@ -171,12 +187,14 @@ TEST_F(CudaBackends, APlanRunsTwiceToTheSameBitsAndDamagesNothing) {
         EXPECT_TRUE(bitwise_equal(tensor, get(second, name))) << backend->name() << " " << name << " " << id;
       for (const std::string& damage : plan->audit()) ADD_FAILURE() << backend->name() << " " << id << ": " << damage;
       EXPECT_NE(dynamic_cast<DevicePlan*>(plan.get()), nullptr) << backend->name();
-      for (const Backend* other : promises_of(*backend)->schedules()) {
-        const auto scheduled = other->plan(c.problem, make_inputs(c), {.taps = true});
-        scheduled->run();
-        for (const auto& [name, tensor] : scheduled->outputs())
-          EXPECT_TRUE(bitwise_equal(tensor, get(first, name))) << other->name() << " " << name << " " << id;
-      }
+      for (const auto& others : {promises_of(*backend)->schedules(), promises_of(*backend)->cp_degrees()})
+        for (const Backend* other : others) {
+          if (other->unsupported(c.problem)) continue;  // a pool, over ranks
+          const auto again = other->plan(c.problem, make_inputs(c), {.taps = true});
+          again->run();
+          for (const auto& [name, tensor] : again->outputs())
+            EXPECT_TRUE(bitwise_equal(tensor, get(first, name))) << other->name() << " " << name << " " << id;
+        }
     }
 }
 

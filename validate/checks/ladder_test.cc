@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "core/inputs.h"
 #include "reference/staging.h"
+#include "validate/cp/degree_backend.h"
 #include "validate/ladder/promises.h"
 #include "validate/planted.h"
 #include "validate/run.h"
@@ -81,9 +82,11 @@ TEST(Ladder, RightBackendsPassEveryRungThatApplies) {
         const Verdict verdict = climb(id, rung.check, registry.get(name));
         const bool wide = std::string_view(name) == "oracle.f64" && rung.name() == "split";  // carries f64
         const bool ragged = rung.name() == "dense" && std::string_view(id) != kEqual;
-        const bool apart =
-            rung.name() == "graph" || rung.name() == "load" || rung.name() == "schedule" || rung.name() == "cp";
-        EXPECT_EQ(verdict.outcome, wide || ragged || apart ? Outcome::skip : Outcome::pass)
+        const bool apart = rung.name() == "graph" || rung.name() == "load" || rung.name() == "schedule";
+        const bool over_ranks = id != kPool && promises_of(registry.get(name)) != nullptr &&
+                                !promises_of(registry.get(name))->cp_degrees().empty();
+        const bool whole = rung.name() == "cp" && !over_ranks;
+        EXPECT_EQ(verdict.outcome, wide || ragged || apart || whole ? Outcome::skip : Outcome::pass)
             << name << " " << rung.check << " " << id << ": " << verdict.reason;
       }
 }
@@ -217,6 +220,30 @@ TEST(Ladder, ComparesTheOtherSchedulesAndDegreesThatABackendOffers) {
   EXPECT_EQ(climb(kRagged, "ladder.cp", Declared(&same)).outcome, Outcome::pass);
   expect_caught(climb(kRagged, "ladder.schedule", Declared(&other)), {"as spoilt: first in stage o, head 0, chunk 0"});
   expect_caught(climb(kRagged, "ladder.cp", Declared(&other)), {"as spoilt: first in stage o"});
+}
+
+TEST(Ladder, HoldsDegreesOfContextParallelismToTheBitsOfTheWhole) {
+  Registry registry;
+  add_cpu_backends(registry);
+  const Backend& backend = registry.get("reference.as_kernel.chunk64.io");
+  const Verdict verdict = climb(kRagged, "ladder.cp", backend);
+  EXPECT_EQ(verdict.outcome, Outcome::pass) << verdict.reason;
+  EXPECT_EQ(verdict.values.at("tiles.o"), 3 * 2 * (2 + 0 + 3 + 1));  // degrees 1, 2 and 3, two heads
+  EXPECT_EQ(verdict.values.at("tiles.final_state"), 3 * 2 * 4);
+  EXPECT_EQ(climb("gdn/fwd/len=130,K=16,V=8/bf16/h0=normal=1/seed=1", "ladder.cp", backend).outcome, Outcome::pass);
+  expect_skipped(climb(kPool, "ladder.cp", backend),
+                 "as reference.as_kernel.chunk64.io.cp1: not supported: slots: expected no state pool, got 7 slots");
+  for (const char* name : {"oracle.f64", "reference.recurrent", "reference.as_kernel.chunk16.io"})
+    expect_skipped(climb(kRagged, "ladder.cp", registry.get(name)), "not offered: the backend has no context parallelism");
+}
+
+TEST(Ladder, CatchesADocumentThatLeaksIntoTheNextOneOfItsRank) {
+  const std::shared_ptr<const cp::StagedOp> op = cp::reference_op(reference::staging("chunk64.io"));
+  const cp::DegreeBackend leaks("leaks", op, 2, cp::Fault::document_leak);
+  const cp::DegreeBackend apart("apart", op, 4, cp::Fault::document_leak);  // no rank has two documents
+  const Declared leaky(&leaks), sound(&apart);
+  expect_caught(climb(kEqual, "ladder.cp", leaky), {"as leaks: first in stage o, head 0, chunk 0, at ["});
+  EXPECT_EQ(climb(kEqual, "ladder.cp", sound).outcome, Outcome::pass);
 }
 
 TEST(Ladder, TakesTheOtherOpsToo) {

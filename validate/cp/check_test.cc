@@ -64,6 +64,11 @@ TEST(CpCheck, catches_every_planted_fault_by_bits_and_by_accuracy_and_names_stag
 TEST(CpCheck, skips_what_an_op_does_not_take) {
   EXPECT_EQ(row_of("gdn/fwd/len=64,HK=1,HV=1,K=16,V=16/f32/seed=1", {}).outcome, reports::Outcome::skip);
   EXPECT_EQ(row_of("gate/fwd/len=64,HV=1/f32/seed=1", {}).outcome, reports::Outcome::skip);
+  for (const char* op : {kOp, "cuda.cp.chunk_sm80"}) {
+    const auto row = row_of("gdn/fwd/len=64,HK=1,HV=1,K=64,V=64/bf16/h0=zero/slots=2/seed=1", {}, op);
+    EXPECT_EQ(row.outcome, reports::Outcome::skip) << op;
+    EXPECT_EQ(row.reason, "slots: expected no state pool, got 2 slots") << op;
+  }
 }
 
 TEST(CpCheck, cuda_ops_are_there_in_any_build_and_say_why_they_do_not_run) {

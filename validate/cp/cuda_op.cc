@@ -279,16 +279,16 @@ std::unique_ptr<Captured> capture_all(std::string_view variant, const Ranks&) { 
 
 class CudaOp : public StagedOp {
  public:
-  CudaOp(const gdn::Variant& variant, std::shared_ptr<const Registry> backends)
-      : name_("cuda.cp." + std::string(variant.name)),
-        variant_(variant),
-        backends_(std::move(backends)),
-        plain_(backends_->get("cuda.gdn." + std::string(variant.name))) {}
+  explicit CudaOp(const gdn::Variant& variant)
+      : name_("cuda.cp." + std::string(variant.name)), variant_(variant), plain_(cuda_gdn(variant.name)) {}
   std::string_view name() const override { return name_; }
   std::string_view staging() const override { return variant_.staging; }
-  std::optional<std::string> unsupported(const Problem& problem) const override { return plain_.unsupported(problem); }
+  std::optional<std::string> unsupported(const Problem& problem) const override {
+    const auto why = not_staged(problem);
+    return why ? why : plain_->unsupported(problem);
+  }
   Tensors whole(const Problem& problem, const Tensors& inputs) const override {
-    const auto plan = plain_.plan(problem, inputs, {});
+    const auto plan = plain_->plan(problem, inputs, {});
     plan->run();
     return plan->outputs();
   }
@@ -304,18 +304,20 @@ class CudaOp : public StagedOp {
  private:
   std::string name_;
   const gdn::Variant& variant_;
-  std::shared_ptr<const Registry> backends_;
-  const Backend& plain_;  // the op as it is without ranks
+  std::unique_ptr<Backend> plain_;  // the op as it is without ranks
 };
 
 }  // namespace
 
+std::unique_ptr<StagedOp> cuda_op(std::string_view name) {
+  const gdn::Variant& variant = gdn::find_variant(name);
+  if (reference::staging(variant.staging).chunk != kernels::cp::kChunk) return nullptr;
+  return std::make_unique<CudaOp>(variant);
+}
+
 void add_cuda_ops(StagedOps& ops) {
-  auto backends = std::make_shared<Registry>();
-  add_cuda_backends(*backends);
   for (const gdn::Variant& variant : gdn::variants())
-    if (reference::staging(variant.staging).chunk == kernels::cp::kChunk)
-      ops.push_back(std::make_unique<CudaOp>(variant, backends));
+    if (auto op = cuda_op(variant.name)) ops.push_back(std::move(op));
 }
 
 }  // namespace deltagauge::validate::cp

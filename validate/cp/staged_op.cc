@@ -4,6 +4,7 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "kernels/cp/plan.h"
 #include "kernels/cp/transport_local.h"
@@ -20,9 +21,7 @@ class ReferenceOp : public StagedOp {
   std::string_view name() const override { return name_; }
   std::string_view staging() const override { return staging_.name; }
   std::optional<std::string> unsupported(const Problem& p) const override {
-    if (p.op != "gdn") return "op: expected gdn, got " + p.op;
-    if (p.direction != Direction::fwd) return "direction: expected fwd, got bwd";
-    if (p.slots) return "slots: expected no state pool, got " + std::to_string(p.slots) + " slots";
+    if (const auto why = not_staged(p)) return why;
     if (staging_.accumulate == reference::Accumulate::tensor_core && p.io != DType::bf16 && p.io != DType::f16)
       return "io: expected bf16 or f16, got " + std::string(deltagauge::name(p.io));
     return {};
@@ -52,9 +51,21 @@ class ReferenceOp : public StagedOp {
 
 }  // namespace
 
+std::optional<std::string> not_staged(const Problem& p) {
+  if (p.op != "gdn") return "op: expected gdn, got " + p.op;
+  if (p.direction != Direction::fwd) return "direction: expected fwd, got bwd";
+  if (p.slots) return "slots: expected no state pool, got " + std::to_string(p.slots) + " slots";
+  return {};
+}
+
+std::unique_ptr<StagedOp> reference_op(const reference::Staging& staging) {
+  if (staging.op != "gdn" || staging.chunk != kernels::cp::kChunk) return nullptr;
+  return std::make_unique<ReferenceOp>(staging);
+}
+
 void add_reference_ops(StagedOps& ops) {
   for (const reference::Staging& staging : reference::stagings())
-    if (staging.op == "gdn" && staging.chunk == kernels::cp::kChunk) ops.push_back(std::make_unique<ReferenceOp>(staging));
+    if (auto op = reference_op(staging)) ops.push_back(std::move(op));
 }
 
 StagedOps all_ops() {

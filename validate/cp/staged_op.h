@@ -11,6 +11,7 @@
 #include "core/tensor.h"
 #include "kernels/cp/routing.h"
 #include "kernels/cp/transport.h"
+#include "reference/staging.h"
 
 namespace deltagauge::validate::cp {
 
@@ -67,11 +68,17 @@ class StagedOp {
   virtual std::unique_ptr<Captured> capture(const Ranks& /*first*/) const { return nullptr; }
 };
 
+// Why no staged op takes the problem, or nothing: another op or direction, a state pool.
+std::optional<std::string> not_staged(const Problem& problem);
+
+// reference.cp.STAGING of an entry of reference::stagings(), cuda.cp.VARIANT of an entry of gdn::variants(); null where it
+// is not of gdn in chunks of 64. A cuda op is there in any build; it needs the CUDA half and a GPU.
+std::unique_ptr<StagedOp> reference_op(const reference::Staging& staging);
+std::unique_ptr<StagedOp> cuda_op(std::string_view variant);
+
 using StagedOps = std::vector<std::unique_ptr<StagedOp>>;
-// reference.cp.STAGING for every staging of gdn that works in chunks of 64.
+// Those of every staging, of every variant.
 void add_reference_ops(StagedOps& ops);
-// cuda.cp.VARIANT for every variant of gdn that works in chunks of 64. Listed in any build; they need the CUDA half and a
-// GPU.
 void add_cuda_ops(StagedOps& ops);
 StagedOps all_ops();  // both
 
