@@ -21,8 +21,8 @@ struct PlanOptions {
 class Plan {
  public:
   virtual ~Plan() = default;
-  virtual void run() = 0;                 // may be called again: starts from the same inputs and fresh sentinels
-  virtual Tensors outputs() const = 0;    // of the last run, by the names of OpInfo::outputs; taps too when asked for
+  virtual void run() = 0;               // may be called again: starts from the same inputs and fresh sentinels
+  virtual Tensors outputs() const = 0;  // of the last run, by the names of OpInfo::outputs; taps too when asked for
   // Damage of the last run seen in memory (Arena::audit), and per output the unwritten mask (Arena::untouched).
   virtual std::vector<std::string> audit() const { return {}; }
   virtual std::vector<bool> untouched(std::string_view /*output*/) const { return {}; }
@@ -40,8 +40,8 @@ class DevicePlan : public Plan {
 class Backend {
  public:
   virtual ~Backend() = default;
-  virtual std::string_view name() const = 0;      // "cuda.gdn.chunk_sm80"
-  virtual std::string_view summary() const = 0;   // one line for list
+  virtual std::string_view name() const = 0;     // "cuda.gdn.chunk_sm80"
+  virtual std::string_view summary() const = 0;  // one line for list
   // Why this problem cannot be run, or nothing when it can.
   virtual std::optional<std::string> unsupported(const Problem& problem) const = 0;
   // The name of the staging (reference/staging.h) that rounds where this backend rounds: the budget comes from it.
@@ -51,7 +51,7 @@ class Backend {
 
 class Registry {
  public:
-  void add(std::unique_ptr<Backend> backend);  // throws Error on a second backend of the same name
+  void add(std::unique_ptr<Backend> backend);                      // throws Error on a second backend of the same name
   std::vector<const Backend*> match(std::string_view glob) const;  // "cuda.*", "a,b": comma separated globs
   const Backend& get(std::string_view name) const;                 // throws Error naming the known ones
 

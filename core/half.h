@@ -29,7 +29,7 @@ constexpr std::uint16_t encode16(double x) {
   if (field == 0x7ff) return sign | kInf | (fraction ? 1u << (kMan - 1) : 0u);
   if (field == 0) return sign;  // f64 subnormals are far below half of the smallest 16-bit subnormal
   const std::uint64_t significand = fraction | (1ull << 52);
-  int exponent = field - 1023 + kBias;                                      // biased in the target
+  int exponent = field - 1023 + kBias;                              // biased in the target
   const int drop = 52 - kMan + (exponent >= 1 ? 0 : 1 - exponent);  // bits that fall off
   if (drop > 53) return sign;
   std::uint64_t kept = significand >> drop;

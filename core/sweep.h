@@ -14,15 +14,15 @@ namespace deltagauge {
 struct Ceiling {
   std::string tensor, metric;  // "o", "rel_l2" | "worst_row"
   double value = 0;
-  std::string from;            // who reached it
+  std::string from;  // who reached it
 };
 
 struct SweepCase {
   Case test;
-  std::string name, note;         // from the config; empty for grid points
+  std::string name, note;  // from the config; empty for grid points
   std::vector<std::string> checks;
   std::vector<Ceiling> ceilings;
-  std::string expect = "pass";    // "pass", or "refused" when make_inputs or the backend must refuse it
+  std::string expect = "pass";  // "pass", or "refused" when make_inputs or the backend must refuse it
 };
 
 struct Sweep {
@@ -30,7 +30,7 @@ struct Sweep {
   std::vector<SweepCase> cases;
 };
 
-Sweep load_sweep(const std::string& path);                       // throws Error
+Sweep load_sweep(const std::string& path);  // throws Error
 Sweep parse_sweep(std::string_view json, const std::string& path);
 void override_axis(Sweep& sweep, std::string_view name, std::string_view text);  // --set: drops duplicates it creates
 

@@ -15,7 +15,7 @@ using Shape = std::vector<std::int64_t>;
 class Tensor {
  public:
   Tensor() = default;
-  Tensor(DType dtype, Shape shape);                             // contiguous, zero-filled
+  Tensor(DType dtype, Shape shape);                                // contiguous, zero-filled
   static Tensor strided(DType dtype, Shape shape, Shape strides);  // zero-filled storage that just covers the strides
 
   DType dtype() const { return dtype_; }
@@ -39,8 +39,10 @@ class Tensor {
   void set(std::initializer_list<std::int64_t> index, double v) { store(offset_of({index.begin(), index.size()}), v); }
 
   // The storage as T (float, double, Bf16, F16, std::int32_t, std::int64_t, std::uint8_t). Throws when T is not the dtype.
-  template <class T> std::span<T> as();
-  template <class T> std::span<const T> as() const;
+  template <class T>
+  std::span<T> as();
+  template <class T>
+  std::span<const T> as() const;
 
  private:
   DType dtype_ = DType::f32;
@@ -52,13 +54,13 @@ class Tensor {
 using Tensors = std::map<std::string, Tensor, std::less<>>;
 
 Shape contiguous_strides(const Shape& shape);
-std::string to_string(const Shape& shape);                  // "[3, 4]"
-std::vector<double> to_f64(const Tensor& tensor);           // logical (row-major) order
+std::string to_string(const Shape& shape);         // "[3, 4]"
+std::vector<double> to_f64(const Tensor& tensor);  // logical (row-major) order
 Tensor from_f64(DType dtype, Shape shape, std::span<const double> values);
-Tensor cast(const Tensor& tensor, DType dtype);             // contiguous
+Tensor cast(const Tensor& tensor, DType dtype);                             // contiguous
 Tensor rows(const Tensor& tensor, std::int64_t first, std::int64_t count);  // contiguous copy of a range of dim 0
-bool bitwise_equal(const Tensor& a, const Tensor& b);       // dtype, shape and every bit of every element
-const Tensor& get(const Tensors& tensors, std::string_view name);  // throws Error naming the missing tensor
-const Tensor* find(const Tensors& tensors, std::string_view name);  // nullptr when absent
+bool bitwise_equal(const Tensor& a, const Tensor& b);                       // dtype, shape and every bit of every element
+const Tensor& get(const Tensors& tensors, std::string_view name);           // throws Error naming the missing tensor
+const Tensor* find(const Tensors& tensors, std::string_view name);          // nullptr when absent
 
 }  // namespace deltagauge

@@ -2,6 +2,7 @@
 // rows.
 #include <algorithm>
 #include <optional>
+#include <random>
 #include <span>
 
 #include "core/error.h"
@@ -118,6 +119,7 @@ class ChunkForm {
         if (slip_ == Slip::P_without_diagonal && j == i) P(i, j) = 0;
       }
     }
+    if (staging_.draw != 0) redraw(at, A, P);
     if (ranges) record_values(ranges, "Akk", DType::f32, A, A);
     const Stored<Real> P_stored = store("P", staging_.P, P, ranges);
     const Stored<Real> S_columns = store_rows("S", staging_.S, S, largest_of_rows(S), ranges).transposed();
@@ -147,6 +149,17 @@ class ChunkForm {
     o *= static_cast<Real>(p_.q_scale());
     write(outputs_.find("o")->second, at, o);
     if (ranges) record_values(ranges, "o", p_.io, o, o.unaryExpr([&](Real x) { return round_value(p_.io, x); }));
+  }
+
+  // Staging::draw.
+  void redraw(const Place& at, Matrix<Real>& A, Matrix<Real>& P) const {
+    std::mt19937_64 random(staging_.draw + 1000003 * static_cast<std::uint64_t>(at.block * p_.HV + at.h));
+    const auto factor = [&] { return Real(1 + 0x1p-22 * (0x1p-63 * static_cast<double>(random()) - 1)); };
+    for (Index i = 0; i < A.rows(); ++i)
+      for (Index j = 0; j <= i; ++j) {
+        A(i, j) *= factor();
+        P(i, j) *= factor();
+      }
   }
 
   // (I + A) v_new = resid, with what the taps show of it.

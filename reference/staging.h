@@ -56,6 +56,10 @@ struct Staging {
   //   v_new_I = D_I (resid_I - sum_{J<I} A_IJ v_new_J)
   // D, A_IJ and what stands in the brackets stored as Ainv, Ainv and resid. 0: v_new = Ainv resid, all rows at once.
   std::int64_t solve_rows = 0;
+  // Which of the answers that f32 arithmetic leaves open: 0 the plain one; else every A_IJ and P_IJ is first multiplied by
+  // 1 + 2^-22 x, x in [-1, 1) drawn from this. These are rounded once for all value rows, so a tie that falls the other way
+  // moves all rows of a head at once.
+  std::uint64_t draw = 0;
   GateSplit gate{};
   FastExp fast_exp = FastExp::exp2f;
 };

@@ -32,7 +32,7 @@ struct RunArgs {
 struct ValidateArgs : RunArgs {
   std::string tensors, op, staging;  // --tensors FILE --op OP [--staging NAME]
   std::vector<std::string> checks;
-  bool maps = false;  // error maps of every row
+  bool maps = false;   // error maps of every row
   std::string resume;  // a report whose rows are taken over
   double timeout = 0;  // seconds a job; 0: none
   bool isolate = false, shrink = false;

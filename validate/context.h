@@ -13,6 +13,8 @@
 
 namespace deltagauge::validate {
 
+inline constexpr std::uint64_t kDraws = 4;
+
 // What a tensor is held against.
 struct Yardstick {
   const Tensor* want = nullptr;  // f64
@@ -32,21 +34,25 @@ class Context {
   const Tensors& gold();  // outputs, f64
   // For an output of the case, or a tap, of a backend that declares this staging. Taps are counted in the staging's chunks.
   const Yardstick& output(std::string_view staging, std::string_view tensor);
+  // The same with the largest row budgets of kDraws answers that f32 arithmetic leaves open (reference::Staging::draw). One
+  // answer is a small sample where a head's rows share what is rounded.
+  const Yardstick& redrawn_output(std::string_view staging, std::string_view tensor);
   const Yardstick& tap(std::string_view staging, std::string_view tensor);
   bool has_tap(std::string_view staging, std::string_view tensor);  // both the oracle and the emulator form it
   Problem tap_problem(std::string_view staging) const;              // the case with that chunk
 
  private:
   const Tensors& gold_taps(const Problem& problem);
-  const Tensors& emulated(std::string_view staging, bool taps);
+  const Tensors& emulated(std::string_view staging, bool taps, std::uint64_t draw = 0);
+  Yardstick yardstick(std::string_view staging, std::string_view tensor, std::uint64_t draw);
 
   const SweepCase& test_;
   Tensors inputs_;
   oracle::Precision precision_;
   std::optional<Tensors> gold_;
-  std::map<std::int64_t, Tensors> gold_taps_;                             // by chunk
-  std::map<std::string, Tensors, std::less<>> emulated_, emulated_taps_;  // by staging
-  std::map<std::string, Yardstick, std::less<>> outputs_, taps_;          // by "staging tensor"
+  std::map<std::int64_t, Tensors> gold_taps_;                               // by chunk
+  std::map<std::string, Tensors, std::less<>> emulated_, emulated_taps_;    // by "staging draw"
+  std::map<std::string, Yardstick, std::less<>> outputs_, redrawn_, taps_;  // by "staging tensor"
 };
 
 }  // namespace deltagauge::validate

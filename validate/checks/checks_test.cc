@@ -37,6 +37,25 @@ struct Trial {
 
 PlantedBackend right() { return {"right", "chunk64.io", answer}; }
 
+// configs/cases/inverse.json, tie-in-the-inverse: answers that differ by 2^-22 of A are right, all of them.
+TEST(Checks, ATieThatFallsTheOtherWayFailsNoRightAnswer) {
+  Trial trial("gdn/fwd/len=130+65+1,HK=2,HV=4,K=64,V=64/f16/gate=mild/keys=rho=0.999/beta=near1/seed=41");
+  int past_one_answer = 0;
+  for (std::uint64_t draw = 100; draw < 106; ++draw) {
+    const PlantedBackend other("right", "chunk_sm90.plain", [&](const Problem& p, const Tensors& inputs, bool taps) {
+      auto staging = reference::staging("chunk_sm90.plain");
+      staging.draw = draw;
+      return reference::run(p, inputs, staging, taps);
+    });
+    const Verdict verdict = trial.run("accuracy", other);
+    EXPECT_EQ(verdict.outcome, Outcome::pass) << verdict.reason;
+    const Tensors got = outputs_of(other, trial.context.problem(), trial.context.inputs());
+    const Yardstick& one = trial.context.output("chunk_sm90.plain", "final_state");
+    past_one_answer += measure(get(got, "final_state"), *one.want, one.rows, one.budget).row_ratio > 1.5;
+  }
+  EXPECT_GT(past_one_answer, 0);
+}
+
 TEST(Checks, AreListedInOrder) {
   std::string names;
   for (const CheckInfo& info : checks()) names += std::string(info.name) + " ";
