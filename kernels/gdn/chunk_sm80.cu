@@ -18,9 +18,7 @@ void launch(const Args& args, bool split, cudaStream_t stream) {
 
 }  // namespace
 
-std::size_t chunk_sm80_workspace(const Args& args) {
-  return chunk_sm80::Workspace(args, sizeof(chunk_sm80::Record)).bytes;
-}
+std::size_t chunk_sm80_workspace(const Args& args) { return chunk_sm80::Workspace(args, sizeof(chunk_sm80::Record)).bytes; }
 void launch_chunk_sm80(const Args& args, cudaStream_t stream) { launch(args, false, stream); }
 void launch_chunk_sm80_split(const Args& args, cudaStream_t stream) { launch(args, true, stream); }
 

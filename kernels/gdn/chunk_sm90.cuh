@@ -2,11 +2,11 @@
 //   prepare  for every chunk and value head, all in parallel: gates, P and what solves (I + A) v_new = resid, as a Record90
 //            (chunk_sm90_prepare.cuh)
 //   states   for every sequence, value head and 64 V rows of the state, chunk after chunk (chunk_sm90_state.cuh)
-// A, P and b as in chunk_sm80.cuh, the equations of the scan in chunk_sm80_scan.cuh, but v_new is solved by halves of 32 tokens,
-// D_0 and D_1 the inverses of the diagonal halves of I + A:
+// A, P and b as in chunk_sm80.cuh, the equations of the scan in chunk_sm80_scan.cuh, but v_new is solved by halves of 32
+// tokens, D_0 and D_1 the inverses of the diagonal halves of I + A:
 //   v_new_0 = D_0 resid_0        v_new_1 = D_1 (resid_1 - A_10 v_new_0)
-// Operands: S and exp(b_C - b_j) v_new in io; D, A_10, P, resid (of the second half with A_10 v_new_0 taken off) and v_new in
-// tf32. f16 io: scaled by row as in chunk_sm80_scan.cuh.
+// Operands: S and exp(b_C - b_j) v_new in io; D, A_10, P, resid (of the second half with A_10 v_new_0 taken off) and v_new
+// in tf32. f16 io: scaled by row as in chunk_sm80_scan.cuh.
 #pragma once
 #include "kernels/device/ptx/bulk.cuh"
 #include "kernels/device/ptx/mbarrier.cuh"

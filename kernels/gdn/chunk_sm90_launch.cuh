@@ -23,12 +23,13 @@ template <class Io, int kD>
 void launch_chunk_sm90_as(const chunk_sm80::Params& p, cudaStream_t stream) {
   using namespace chunk_sm90;
   constexpr char kPrepare[] = "gdn.chunk_sm90 prepare";
-  const std::int64_t items = p.slots * p.args.HK, shared_bytes = sizeof(PrepareSmem90<Io, kD>),
-                     resident = runtime::resident_blocks(kPrepare, chunk_sm90::prepare<Io, kD>, kPrepareThreads, shared_bytes);
+  constexpr auto kKernel = chunk_sm90::prepare<Io, kD>;
+  constexpr std::size_t kShared = sizeof(PrepareSmem90<Io, kD>);
+  const std::int64_t items = p.slots * p.args.HK,
+                     resident = runtime::resident_blocks(kPrepare, kKernel, kPrepareThreads, kShared);
   if (items > std::numeric_limits<std::int32_t>::max())
     fail(kPrepare, ": expected at most ", std::numeric_limits<std::int32_t>::max(), " chunks of key heads, got ", items);
-  runtime::launch(kPrepare, chunk_sm90::prepare<Io, kD>, items < resident ? items : resident, kPrepareThreads, shared_bytes,
-                  stream, p);
+  runtime::launch(kPrepare, kKernel, items < resident ? items : resident, kPrepareThreads, kShared, stream, p);
   if constexpr (kD == 128)
     if (2 * p.args.N * p.args.HV > limits().sms) return launch_states<Io, Shape90<kD, 2>>(p, stream);
   launch_states<Io, Shape90<kD, 1>>(p, stream);

@@ -100,11 +100,11 @@ __device__ void decay_row(const BlockRow& products, const Gates& gates, const Bl
       } else {
         const float2 m = *reinterpret_cast<const float2*>(&to_m[column]);
 #pragma unroll
-        for (int e = 0; e < 4; ++e)
-          x[e / 2][2 * half + e % 2] = from_m[e / 2] * (e % 2 ? m.y : m.x) * products[j][half][e];
+        for (int e = 0; e < 4; ++e) x[e / 2][2 * half + e % 2] = from_m[e / 2] * (e % 2 ? m.y : m.x) * products[j][half][e];
       }
     }
-    const float4 rows[2] = {make_float4(x[0][0], x[0][1], x[0][2], x[0][3]), make_float4(x[1][0], x[1][1], x[1][2], x[1][3])};
+    const float4 rows[2] = {make_float4(x[0][0], x[0][1], x[0][2], x[0][3]),
+                            make_float4(x[1][0], x[1][1], x[1][2], x[1][3])};
     store(j, rows);
   }
 }

@@ -17,8 +17,8 @@ inline constexpr int kTileBytes = kC * 128;  // a tile of 64 rows of 128 bytes
 template <int kHeadSize, int kStateGroups>
 struct Shape90 {
   static constexpr int D = kHeadSize, states = kStateGroups, threads = kGroup * (states + 1);
-  static constexpr int splits = D / (64 * states);  // blocks of a (sequence, head)
-  static constexpr bool share_registers = states > 1;  // else there are enough
+  static constexpr int splits = D / (64 * states);                    // blocks of a (sequence, head)
+  static constexpr bool share_registers = states > 1;                 // else there are enough
   static constexpr int loader_registers = 56, state_registers = 224;  // with two states; 384 threads start with 168
 };
 

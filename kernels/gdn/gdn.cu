@@ -86,7 +86,7 @@ int current_sm() {
 }
 
 const Variant& supported_variant(std::string_view name, const Args& args) {
-  const Variant& variant = find_variant(name == "auto" ? pick(args) : name);
+  const Variant& variant = find_variant(name == "auto" ? pick(args, current_sm()) : name);
   if (const auto reason = unsupported(variant.name, args)) fail(kOp, ": variant ", variant.name, ": ", *reason);
   return variant;
 }

@@ -80,9 +80,10 @@ std::span<const Variant> variants();
 
 const Variant& find_variant(std::string_view name);  // throws Error naming the known ones
 
-// The variant "auto" stands for in the calls below: chunk_sm80 when it supports args and sequences are on average at least
-// one chunk of 64 long, else recurrent. Looks at sizes and dtypes only.
-std::string_view pick(const Args& args);
+// The variant "auto" stands for in the calls below: where sequences are on average at least one chunk of 64 long, chunk_sm90
+// on the device it is for and chunk_sm80 elsewhere, when they support args; else recurrent. Looks at sizes and dtypes only.
+// sm: compute capability of the device times ten, 0: any.
+std::string_view pick(const Args& args, int sm = 0);
 // Why variant cannot run args (expected and got), or nothing. Looks at sizes and dtypes only, never at pointers.
 std::optional<std::string> unsupported(std::string_view variant, const Args& args);
 // Why a quantity of that magnitude is past a limit of variant (expected and got), or nothing.

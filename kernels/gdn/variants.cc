@@ -97,9 +97,10 @@ const Variant& find_variant(std::string_view name) {
   fail("gdn variant: expected one of", known, " auto, got '", name, "'");
 }
 
-std::string_view pick(const Args& args) {
-  constexpr std::string_view kChunk = "chunk_sm80";  // chunk_sm90 is not faster yet (docs/performance.md)
-  return args.T >= 64 * args.N && !unsupported(kChunk, args) ? kChunk : "recurrent";
+std::string_view pick(const Args& args, int sm) {
+  if (args.T < 64 * args.N) return "recurrent";
+  if (!unsupported_device("chunk_sm90", sm) && !unsupported("chunk_sm90", args)) return "chunk_sm90";
+  return unsupported("chunk_sm80", args) ? "recurrent" : "chunk_sm80";
 }
 
 std::optional<std::string> unsupported_device(std::string_view variant, int sm) {

@@ -103,6 +103,8 @@ TEST(Schedules, AutomaticIsStaticUpToAFewRoundsOfResidentBlocks) {
 
 TEST(Variants, AutoTakesChunksWhereTheyFitAndSequencesAreLongEnough) {
   EXPECT_EQ(pick(shape(64, 1, 128, 128)), "chunk_sm80");
+  EXPECT_EQ(pick(shape(64, 1, 128, 128), 80), "chunk_sm80");
+  EXPECT_EQ(pick(shape(64, 1, 128, 128), 90), unsupported_device("chunk_sm90", 90) ? "chunk_sm80" : "chunk_sm90");
   EXPECT_EQ(pick(shape(63, 1, 128, 128)), "recurrent");
   EXPECT_EQ(pick(shape(640, 11, 128, 128)), "recurrent");
   EXPECT_EQ(pick(shape(640, 10, 128, 128)), "chunk_sm80");

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <iterator>
 #include <future>
+#include <iterator>
 #include <numeric>
 #include <set>
 #include <utility>
@@ -127,7 +127,9 @@ class Walker {
     std::set<std::pair<LayoutClass, LayoutClass>> pairs;
     double grew = 0, shrank = 0, failed = 0, holes = 0, unread = 0;
     std::int64_t before = 0;
-    const auto draw = [this](std::size_t step) { return std::async(std::launch::async, [now = at(step)] { return make_inputs(now); }); };
+    const auto draw = [this](std::size_t step) {
+      return std::async(std::launch::async, [now = at(step)] { return make_inputs(now); });
+    };
     std::future<Tensors> drawn = draw(first);  // of the next step, while this one is replayed
     for (std::size_t step = first; step <= last; ++step) {
       const Case now = at(step);
@@ -159,8 +161,8 @@ class Walker {
       if (!failed++) {
         row.reason =
             "replay " + std::to_string(step) + " (" + named(step) + "; " + in_words(layout) + "): " + verdict.reason;
-        row.repro = "deltagauge replay --case " + shell_quoted(row.test) + " --backend " + std::string(job_.eager->name()) + " --walk " +
-                    std::to_string(options_.walk) + " --step " + std::to_string(step);
+        row.repro = "deltagauge replay --case " + shell_quoted(row.test) + " --backend " + std::string(job_.eager->name()) +
+                    " --walk " + std::to_string(options_.walk) + " --step " + std::to_string(step);
       }
     }
     const auto replays = static_cast<double>(last - first + 1);

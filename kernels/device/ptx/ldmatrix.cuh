@@ -1,4 +1,5 @@
-// ldmatrix, stmatrix and movmatrix (PTX ISA, "Warp-level matrix load instruction" and those after it): 8 x 8 matrices of 16-bit elements. In registers lane l holds row l / 4, columns 2 (l % 4) and the next one.
+// ldmatrix, stmatrix and movmatrix (PTX ISA, "Warp-level matrix load instruction" and those after it): 8 x 8 matrices of
+// 16-bit elements. In registers lane l holds row l / 4, columns 2 (l % 4) and the next one.
 #pragma once
 #include <cstdint>
 
@@ -26,8 +27,8 @@ __device__ inline void stmatrix_x4(std::uint32_t address, const std::uint32_t (&
 }
 // The same, each matrix transposed.
 __device__ inline void stmatrix_x4_trans(std::uint32_t address, const std::uint32_t (&d)[4]) {
-  asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(d[0]),
-               "r"(d[1]), "r"(d[2]), "r"(d[3])
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(d[0]), "r"(d[1]),
+               "r"(d[2]), "r"(d[3])
                : "memory");
 }
 // The transpose of a matrix in registers.

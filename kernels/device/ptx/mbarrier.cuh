@@ -15,7 +15,8 @@ struct Mbarrier {
   __device__ void arrive() { cuda::ptx::mbarrier_arrive(&word); }
   // The same, and the phase lasts until so many bytes of bulk copies have come too.
   __device__ void arrive_expect(std::uint32_t bytes) {
-    cuda::ptx::mbarrier_arrive_expect_tx(cuda::ptx::sem_release, cuda::ptx::scope_cta, cuda::ptx::space_shared, &word, bytes);
+    cuda::ptx::mbarrier_arrive_expect_tx(cuda::ptx::sem_release, cuda::ptx::scope_cta, cuda::ptx::space_shared, &word,
+                                         bytes);
   }
   // Whether the phase of this parity has ended. The phase before the first counts as ended with parity 1.
   // Answers at once, where try_wait may sleep.
