@@ -19,6 +19,14 @@ void read_as(const Tensor& tensor, std::int64_t offset, std::int64_t stride, std
   }
 }
 
+// No answer yet: NaN everywhere.
+void clear(Tensor& t) {
+  const auto values = t.as<double>();
+  const auto count = static_cast<std::int64_t>(values.size());
+#pragma omp parallel for if (count > 65536)
+  for (std::int64_t i = 0; i < count; ++i) values[static_cast<std::size_t>(i)] = std::numeric_limits<double>::quiet_NaN();
+}
+
 }  // namespace
 
 std::vector<Sequence> sequences(const Problem& problem) {
@@ -64,13 +72,20 @@ std::vector<std::int64_t> sampled_columns(std::int64_t V, std::int64_t count) {
 
 Tensor unanswered(Shape shape) {
   Tensor t(DType::f64, std::move(shape));
-  std::ranges::fill(t.as<double>(), std::numeric_limits<double>::quiet_NaN());
+  clear(t);
   return t;
 }
 
 Tensors unanswered_outputs(const Problem& problem) {
+  const std::vector<TensorSpec> specs = op_info(problem.op).outputs(problem);
+  std::vector<Tensor> tensors(specs.size());
+#pragma omp parallel for if (specs.size() > 1)  // their zeros are written on one thread each
+  for (std::size_t i = 0; i < specs.size(); ++i) tensors[i] = Tensor(DType::f64, specs[i].shape);
   Tensors outputs;
-  for (const TensorSpec& spec : op_info(problem.op).outputs(problem)) outputs[spec.name] = unanswered(spec.shape);
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    clear(tensors[i]);
+    outputs[specs[i].name] = std::move(tensors[i]);
+  }
   return outputs;
 }
 

@@ -129,7 +129,7 @@ void gdn(const Call& call, Answer& answer) {
   const Problem& p = call.problem;
   const std::vector<std::int64_t> columns = sampled_columns(p.V, call.options.value_columns);
   const std::vector<Sequence> all = sequences(p);
-  constexpr std::size_t kGroup = 128;  // value columns of a work item, which loads its keys once
+  constexpr std::size_t kGroup = 64;  // value columns of a work item, which loads its keys once
   const auto count = static_cast<std::int64_t>(columns.size()),
              groups = (count + std::int64_t{kGroup} - 1) / std::int64_t{kGroup};
   const bool threads = p.tokens() * p.HV * count * p.K > kWorthThreads;
