@@ -37,7 +37,7 @@ struct Params {
   Args args;
   void* records;          // [slots, HV] Record (chunk_sm90: Record90)
   void *q_unit, *k_unit;  // [T, HK, K] normalised rows, or null: q and k are used as they are
-  std::int64_t slots;     // below
+  std::int64_t slots;     // slots(args)
   std::int64_t dense;     // rows of each sequence when there are no cu_seqlens
   bool split;             // Record keeps f32 for products of hi + lo; else its triangles are rounded to tf32
 };

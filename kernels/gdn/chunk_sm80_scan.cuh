@@ -1,15 +1,17 @@
 // gdn.chunk_sm80, second kernel: the state through the chunks of a sequence (Record and its equations: chunk_sm80.cuh).
 //   resid_i = beta_i (v_i - exp(b_i) S k_i)                   v_new = (I + A)^-1 resid
 //   o_i = scale (exp(b_i) S q_i + sum_{j<=i} P_ij v_new_j)    S' = exp(b_C) S + sum_j (exp(b_C - b_j) v_new_j) k_j^T
-// grid: x = (n * HV + h) * (V / rows of a block) + block of V rows, or persistent (schedule.cuh)        block: kWarps warps
-// of 16 V rows each shared: kStages of Stage; with two, chunk c + 1 is on its way while chunk c is worked on. Rows of S
-// never meet: a warp keeps its [16, K] of S in registers in f32 and everything between (resid, v_new, o as [16, 64]) too;
-// each product's result is, register for register, the next one's operand a. So the bits do not depend on kWarps. Operands
-// a: S and what is written to it (exp(b_C - b_j) v_new) in io against k and q; resid and v_new in tf32 against (I + A)^-1
-// and P. Shape::split: all of them as hi + lo, the products as hi hi + hi lo + lo hi. f16 io: S and what is written to it
-// are scaled by a power of two per row, the largest of a row near 2^13, so that they neither overflow nor lose bits however
-// large the state is. A chunk's first rows do not depend on its later ones: products with the zeros of P and (I + A)^-1
-// above the diagonal add exact zeros as long as v_new is finite.
+// grid: x = (n * HV + h) * (V / rows of a block) + block of V rows, or persistent (schedule.cuh)
+// block: kWarps warps of 16 V rows each
+// shared: kStages of Stage; with two, chunk c + 1 is on its way while chunk c is worked on.
+// Rows of S never meet: a warp keeps its [16, K] of S in registers in f32 and everything between (resid, v_new, o as
+// [16, 64]) too; each product's result is, register for register, the next one's operand a. So the bits do not depend on
+// kWarps. Operands a: S and what is written to it (exp(b_C - b_j) v_new) in io against k and q; resid and v_new in tf32
+// against (I + A)^-1 and P. Shape::split: all of them as hi + lo, the products as hi hi + hi lo + lo hi.
+// f16 io: S and what is written to it are scaled by a power of two per row, the largest of a row near 2^13, so that they
+// neither overflow nor lose bits however large the state is.
+// A chunk's first rows do not depend on its later ones: products with the zeros of P and (I + A)^-1 above the diagonal add
+// exact zeros as long as v_new is finite.
 #pragma once
 #include "kernels/device/tile.cuh"
 #include "kernels/gdn/chunk_sm80.cuh"

@@ -1,10 +1,11 @@
 // The gated delta rule token by token, any K, V <= 256. Rows of the state never mix, so a block owns kRows of them.
 //   D = exp(g_t) S;  u = beta_t (v_t - D k_t);  S = D + u k_t^T;  o_t = scale S q_t          all in FP32
-// grid: x = (n * HV + h) * ceil(V / kRows) + row block, or persistent (schedule.cuh)        block: kThreads threads, kLanes
-// to a group, kRowsPerGroup rows of S to a group, S in registers: lane l of a group holds channels 32 i + 4 l .. + 3 of its
-// rows. shared: Smem, kTokens tokens of q, k (FP32, normalised, zero from K to kK), v, decay and beta; the next kTokens are
-// on their way in registers meanwhile. Every sum runs in an order that depends on K alone, so a sequence gives the same bits
-// wherever it is packed.
+// grid: x = (n * HV + h) * ceil(V / kRows) + row block, or persistent (schedule.cuh)
+// block: kThreads threads, kLanes to a group, kRowsPerGroup rows of S to a group, S in registers: lane l of a group holds
+// channels 32 i + 4 l .. + 3 of its rows
+// shared: Smem, kTokens tokens of q, k (FP32, normalised, zero from K to kK), v, decay and beta; the next kTokens are on
+// their way in registers meanwhile.
+// Every sum runs in an order that depends on K alone, so a sequence gives the same bits wherever it is packed.
 #pragma once
 #include <cuda_runtime.h>
 

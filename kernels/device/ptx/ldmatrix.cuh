@@ -19,13 +19,7 @@ __device__ inline void ldmatrix_x4_trans(std::uint32_t (&d)[4], std::uint32_t ad
                : "r"(address)
                : "memory");
 }
-// Four matrices to shared memory, addresses as for ldmatrix_x4; sm_90 and later.
-__device__ inline void stmatrix_x4(std::uint32_t address, const std::uint32_t (&d)[4]) {
-  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(d[0]), "r"(d[1]),
-               "r"(d[2]), "r"(d[3])
-               : "memory");
-}
-// The same, each matrix transposed.
+// Four matrices, each transposed, to shared memory; addresses as for ldmatrix_x4. sm_90 and later.
 __device__ inline void stmatrix_x4_trans(std::uint32_t address, const std::uint32_t (&d)[4]) {
   asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(d[0]), "r"(d[1]),
                "r"(d[2]), "r"(d[3])
