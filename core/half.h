@@ -85,5 +85,13 @@ constexpr float round_tf32(float x) {
   if ((b & 0x7f800000u) == 0x7f800000u) return x;
   return std::bit_cast<float>((b + 0x1000u) & ~0x1fffu);
 }
+// Cutting off m 2^e (1 <= m < 2) after 10 bits loses 2^-11 / m of it on average: 0.7213 2^-11 over log-uniform m, whose mean
+// of 1 / m is 1 / (2 ln 2). Made larger by that much first, values are cut off with a mean error of zero, and an rms error
+// that is 6 % above rounding to nearest, for one product in place of a rounding. A value that is a tf32 number stays what it
+// is: it grows by m 0.7213 2^-11 < 2^-10, less than a step, also where it is subnormal.
+inline constexpr float kTf32Up = 1 + 0.7213f / 2048;
+// As a kernel that multiplies by kTf32Up and leaves the cutting to the tensor core. NaN stays NaN (the product is quiet,
+// which sets a bit that is kept); finite values past the largest tf32 number may become infinite.
+constexpr float cut_tf32(float x) { return truncate_tf32(x * kTf32Up); }
 
 }  // namespace deltagauge

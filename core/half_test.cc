@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
+#include <cstdint>
+#include <limits>
 
 #include "core/dtype.h"
 
@@ -85,6 +88,53 @@ TEST(Tf32, TruncatesOrRoundsTiesAway) {
   EXPECT_EQ(round_tf32(-x), -1 - 0x1p-10f);
   EXPECT_EQ(round_tf32(1 + 0x1p-12f), 1);
   EXPECT_TRUE(std::isinf(round_tf32(INFINITY)));
+}
+
+TEST(CutTf32, LeavesEveryTf32NumberAsItIs) {
+  for (std::uint32_t b = 0; b < 1u << 19; ++b) {
+    const float x = std::bit_cast<float>(b << 13);
+    if (std::isnan(x)) {
+      EXPECT_TRUE(std::isnan(cut_tf32(x))) << b;
+    } else {
+      EXPECT_EQ(std::bit_cast<std::uint32_t>(cut_tf32(x)), b << 13);
+    }
+  }
+}
+
+TEST(CutTf32, IsOneOfTheTwoNeighbours) {
+  for (std::uint32_t b = 0x3f800000; b < 0x40000000; ++b) {
+    const float x = std::bit_cast<float>(b), below = truncate_tf32(x);
+    EXPECT_TRUE(cut_tf32(x) == below || cut_tf32(x) == below + 0x1p-10f) << b;
+  }
+}
+
+TEST(CutTf32, HasAMeanErrorOfZeroAndNearlyTheRmsErrorOfRounding) {
+  double sum = 0, squares = 0, rounded = 0, cut = 0;
+  constexpr int kCount = 1 << 22;
+  for (int i = 0; i < kCount; ++i) {  // log-uniform over a binade
+    const auto x = static_cast<float>(std::exp2((i + 0.5) / kCount));
+    const double error = cut_tf32(x) / static_cast<double>(x) - 1, nearest = round_tf32(x) / static_cast<double>(x) - 1;
+    sum += error;
+    squares += error * error;
+    rounded += nearest * nearest;
+    cut += truncate_tf32(x) / static_cast<double>(x) - 1;
+  }
+  const double u = unit_roundoff(DType::f16), ln2 = std::log(2);  // as many fraction bits
+  EXPECT_LT(std::fabs(cut / kCount + u / (2 * ln2)), u * u);
+  EXPECT_LT(std::fabs(sum / kCount), u * u);
+  // Step s / m with 1 / m of mean 1 / (2 ln 2) and mean square 3 / (8 ln 2): a variance of s^2 / (12 m^2) within the steps,
+  // and of s^2 / 4 times that of 1 / m between them.
+  EXPECT_LT(std::fabs(std::sqrt(squares / rounded) - std::sqrt(1 + 3 * (1 - 2 / (3 * ln2)))), u);
+}
+
+TEST(CutTf32, KeepsWhatIsNotFinite) {
+  EXPECT_EQ(cut_tf32(INFINITY), INFINITY);
+  EXPECT_EQ(cut_tf32(-INFINITY), -INFINITY);
+  EXPECT_EQ(std::bit_cast<std::uint32_t>(cut_tf32(-0.0f)), 0x80000000u);
+  for (const std::uint32_t nan : {0x7fc00000u, 0x7fffffffu, 0x7f800001u, 0xff800001u, 0xff801fffu})
+    EXPECT_TRUE(std::isnan(cut_tf32(std::bit_cast<float>(nan)))) << nan;
+  EXPECT_EQ(cut_tf32(std::numeric_limits<float>::max()), INFINITY);  // as the kernel's product
+  EXPECT_EQ(cut_tf32(std::bit_cast<float>(0x7f7fe000u)), std::bit_cast<float>(0x7f7fe000u));
 }
 
 TEST(UlpDistance, CountsStepsOfTheFormat) {

@@ -121,15 +121,17 @@ class ChunkForm {
     }
     if (staging_.draw != 0) redraw(at, A, P);
     if (ranges) record_values(ranges, "Akk", DType::f32, A, A);
-    const Stored<Real> P_stored = store("P", staging_.P, P, ranges);
+    const Real scale = static_cast<Real>(p_.q_scale()), scale_before = staging_.scaled_P ? scale : 1;
+    const Stored<Real> P_stored = store("P", staging_.P, scale_before * P, ranges);
     const Stored<Real> S_columns = store_rows("S", staging_.S, S, largest_of_rows(S), ranges).transposed();
 
     const Matrix<Real> remembered = product(k_io, S_columns);  // S k_i
     const Matrix<Real> resid = beta.asDiagonal() * (v - decayed(error_decay, remembered));
-    const Solved solved = staging_.solve_rows == 0 ? solve(A, resid, ranges) : solve_by_blocks(A, resid, ranges);
-    const Matrix<Real>& v_new = solved.v_new;
+    const Stored<Real> Ainv = store("Ainv", staging_.Ainv, inverse(A), ranges);
+    const Stored<Real> resid_stored = store("resid", staging_.resid, resid, ranges);
+    const Matrix<Real> v_new = product(Ainv, resid_stored);
     const Stored<Real> v_new_stored = store("v_new", staging_.v_new, v_new, ranges);
-    if (taps_) write_taps(at, A, solved.Ainv, P_stored, solved.resid, v_new_stored, S);
+    if (taps_) write_taps(at, A, Ainv, P_stored.sum() / scale_before, resid_stored, v_new_stored, S);
 
     const Matrix<Real> inter = product(q_io, S_columns);  // S q_i
     Matrix<Real> scaled = decays.to_end.asDiagonal() * v_new;
@@ -141,12 +143,13 @@ class ChunkForm {
     const Vector<Real> largest = largest_of_rows(S).cwiseMax(largest_of_rows(u));
     add_product(store_rows("v_new_decayed", staging_.v_new_decayed, u, largest, ranges), k_io, S);
 
-    Matrix<Real> o = decayed(decays.to_row, inter);
-    if (slip_ == Slip::inter_not_decayed) o = inter;
+    Vector<Real> read_decay = scale_before * decays.to_row;
+    if (slip_ == Slip::inter_not_decayed) read_decay.setConstant(scale_before);
+    Matrix<Real> o = decayed(read_decay, inter);
     if (slip_ == Slip::read_after_update)
-      o = decayed(decays.to_row, product(q_io, store_rows("S", staging_.S, S, largest_of_rows(S), nullptr).transposed()));
+      o = decayed(read_decay, product(q_io, store_rows("S", staging_.S, S, largest_of_rows(S), nullptr).transposed()));
     add_product(P_stored, v_new_stored, o);
-    o *= static_cast<Real>(p_.q_scale());
+    if (!staging_.scaled_P) o *= scale;
     write(outputs_.find("o")->second, at, o);
     if (ranges) record_values(ranges, "o", p_.io, o, o.unaryExpr([&](Real x) { return round_value(p_.io, x); }));
   }
@@ -160,39 +163,6 @@ class ChunkForm {
         A(i, j) *= factor();
         P(i, j) *= factor();
       }
-  }
-
-  // (I + A) v_new = resid, with what the taps show of it.
-  struct Solved {
-    Matrix<Real> Ainv, resid, v_new;  // resid as stored
-  };
-  Solved solve(const Matrix<Real>& A, const Matrix<Real>& resid, Ranges* ranges) const {
-    const Stored<Real> Ainv = store("Ainv", staging_.Ainv, inverse(A), ranges);
-    const Stored<Real> rhs = store("resid", staging_.resid, resid, ranges);
-    return {Ainv.sum(), rhs.sum(), product(Ainv, rhs)};
-  }
-  // Ainv is the inverse that the blocks stand for, resid the right-hand sides as they meet the diagonal blocks' inverses.
-  Solved solve_by_blocks(const Matrix<Real>& A, const Matrix<Real>& resid, Ranges* ranges) const {
-    const Index n = A.rows();
-    Solved solved{Matrix<Real>::Zero(n, n), resid, Matrix<Real>(n, resid.cols())};
-    for (Index first = 0; first < n; first += staging_.solve_rows) {
-      const Index rows = std::min<Index>(staging_.solve_rows, n - first);
-      const Stored<Real> D = store("Ainv", staging_.Ainv, inverse(A.block(first, first, rows, rows)), ranges);
-      Matrix<Real> rhs = resid.middleRows(first, rows), left = Matrix<Real>::Zero(rows, n);
-      left.middleCols(first, rows) = D.sum();
-      for (Index from = 0; from < first; from += staging_.solve_rows) {
-        const Index count = staging_.solve_rows;
-        const Stored<Real> A_IJ = store("Akk", staging_.Ainv, A.block(first, from, rows, count), nullptr);
-        const Stored<Real> v_new = store("v_new", staging_.v_new, solved.v_new.middleRows(from, count), nullptr);
-        rhs -= product(A_IJ, v_new);
-        left -= D.sum() * A_IJ.sum() * solved.Ainv.middleRows(from, count);
-      }
-      const Stored<Real> rhs_stored = store("resid", staging_.resid, rhs, ranges);
-      solved.Ainv.middleRows(first, rows) = left;
-      solved.resid.middleRows(first, rows) = rhs_stored.sum();
-      solved.v_new.middleRows(first, rows) = product(D, rhs_stored);
-    }
-    return solved;
   }
 
   Decays<Real> decays_of(const Place& at, double before, Ranges* ranges) const {
@@ -344,12 +314,12 @@ class ChunkForm {
     whole.topLeftCorner(at.own, at.own) = x.topLeftCorner(at.own, at.own);
     write_rows(outputs_.find(name)->second, (at.block * p_.HV + at.h) * C_ * C_, C_, whole);
   }
-  void write_taps(const Place& at, const Matrix<Real>& A, const Matrix<Real>& Ainv, const Stored<Real>& P,
-                  const Matrix<Real>& resid, const Stored<Real>& v_new, const Matrix<Real>& S) {
+  void write_taps(const Place& at, const Matrix<Real>& A, const Stored<Real>& Ainv, const Matrix<Real>& P,
+                  const Stored<Real>& resid, const Stored<Real>& v_new, const Matrix<Real>& S) {
     write_square("Akk", at, A, 0);
-    write_square("Ainv", at, Ainv, 1);
-    write_square("P", at, P.sum(), 0);
-    write(outputs_.find("resid")->second, at, resid);
+    write_square("Ainv", at, Ainv.sum(), 1);
+    write_square("P", at, P, 0);
+    write(outputs_.find("resid")->second, at, resid.sum());
     write(outputs_.find("v_new")->second, at, v_new.sum());
     write_rows(outputs_.find("S")->second, (at.block * p_.HV + at.h) * p_.V * p_.K, p_.K, S);
   }
@@ -371,11 +341,11 @@ Tensors gdn_staged(const Problem& problem, const Tensors& inputs, const Staging&
   if (staging.accumulate == Accumulate::f64) return ChunkForm<double>(problem, inputs, staging, slip).run(taps, ranges);
   if (staging.accumulate == Accumulate::tensor_core)
     for (Store store : {staging.Ainv, staging.P, staging.S, staging.resid, staging.v_new, staging.v_new_decayed, Store::io})
-      if (store != Store::tf32 && store != Store::split_tf32 && store_format(store, problem.io) != DType::bf16 &&
-          store_format(store, problem.io) != DType::f16)
+      if (store != Store::tf32 && store != Store::tf32_cut && store != Store::split_tf32 &&
+          store_format(store, problem.io) != DType::bf16 && store_format(store, problem.io) != DType::f16)
         fail("staging ", staging.name,
-             ": tensor_core sums need operands stored as io (bf16, f16), split, tf32, f16 or bf16, got ", name(store),
-             " with io ", name(problem.io));
+             ": tensor_core sums need operands stored as io (bf16, f16), split, tf32, tf32_cut, f16 or bf16, got ",
+             name(store), " with io ", name(problem.io));
   return ChunkForm<float>(problem, inputs, staging, slip).run(taps, ranges);
 }
 

@@ -119,7 +119,7 @@ TEST(Gdn, lattice_inputs_give_the_same_bits_for_every_chunk_size_and_dtype) {
       const Tensors want = gdn_recurrent(c.problem, inputs, Precision::f64);
       for (std::int64_t chunk : {16, 32, 64, 128})
         for (Accumulate accumulate : {Accumulate::f32, Accumulate::tensor_core})
-          for (Store store : {Store::io, Store::split_tf32}) {
+          for (Store store : {Store::io, Store::split_tf32, Store::tf32_cut}) {
             const Tensors got = gdn_staged(c.problem, inputs, uniform(chunk, store, accumulate), false, nullptr);
             for (const char* name : {"o", "final_state"})
               EXPECT_TRUE(bitwise_equal(get(got, name), get(want, name)))
@@ -127,6 +127,27 @@ TEST(Gdn, lattice_inputs_give_the_same_bits_for_every_chunk_size_and_dtype) {
           }
       EXPECT_TRUE(bitwise_equal(get(gdn_recurrent(c.problem, inputs, Precision::f32), "o"), get(want, "o")));
     }
+}
+
+TEST(Gdn, a_scaled_P_gives_the_same_bits_where_the_scale_is_a_power_of_two_and_its_tap_shows_P) {
+  for (const char* axes : {"K=16/bf16/gate=mild", "K=24/f16/gate=mild", "K=16/f16/gate=edge/data=lattice/scale=0.125"}) {
+    const Case c = gdn("len=70+9,HK=1,HV=2,V=16," + std::string(axes) + "/h0=normal=1");
+    const Tensors inputs = make_inputs(c);
+    Staging staging = uniform(64, Store::tf32, Accumulate::tensor_core);
+    staging.v_new_decayed = staging.S = Store::io_scaled;
+    const Tensors plain = gdn_staged(c.problem, inputs, staging, true, nullptr);
+    staging.scaled_P = true;
+    const Tensors scaled = gdn_staged(c.problem, inputs, staging, true, nullptr);
+    int exponent = 0;
+    const bool power_of_two = std::frexp(c.problem.q_scale(), &exponent) == 0.5;
+    for (const char* name : {"v_new", "S", "final_state"})
+      EXPECT_TRUE(bitwise_equal(get(scaled, name), get(plain, name))) << axes << " " << name;
+    for (const char* name : {"o", "P"})
+      EXPECT_EQ(bitwise_equal(get(scaled, name), get(plain, name)), power_of_two) << axes << " " << name;
+    const Tensor &got = get(scaled, "P"), &want = get(plain, "P");
+    for (std::int64_t i = 0; i < want.numel(); ++i)  // each rounded once, and more finely on the way
+      ASSERT_LE(std::fabs(got.load(i) - want.load(i)), 3 * unit_roundoff(DType::f16) * std::fabs(want.load(i))) << axes;
+  }
 }
 
 TEST(Gdn, keeping_operands_as_pairs_at_least_halves_the_error_on_keys_that_repeat) {

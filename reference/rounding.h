@@ -35,6 +35,7 @@ constexpr DType store_format(Store store, DType io) {
       return DType::f64;
     case Store::f32:
     case Store::tf32:
+    case Store::tf32_cut:
     case Store::split_tf32:
       return DType::f32;
     case Store::io:
@@ -65,6 +66,10 @@ void round_store(Store store, DType io, std::span<Real> x, std::vector<Real>& lo
   const DType format = store_format(store, io);
   if (store == Store::tf32) {
     for (Real& e : x) e = round_tf32(static_cast<float>(e));
+    return;
+  }
+  if (store == Store::tf32_cut) {
+    for (Real& e : x) e = cut_tf32(static_cast<float>(e));
     return;
   }
   if (store == Store::split_tf32) {

@@ -12,7 +12,6 @@ namespace {
 template <class Real>
 using Matrix = Eigen::Matrix<Real, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 using Index = Eigen::Index;
-constexpr Index kBlock = 16;
 
 template <class Real>
 Matrix<Real> forward_substitution(const Matrix<Real>& A) {
@@ -25,6 +24,10 @@ Matrix<Real> forward_substitution(const Matrix<Real>& A) {
 
 // a b with what a method's multiply-adds and stores round to.
 Matrix<float> product_f32(const Matrix<float>& a, const Matrix<float>& b) { return a * b; }
+Matrix<float> tf32(const Matrix<float>& x) {
+  return x.unaryExpr([](float e) { return round_tf32(e); });
+}
+Matrix<float> product_tf32(const Matrix<float>& a, const Matrix<float>& b) { return tf32(a) * tf32(b); }
 Matrix<float> product_bf16(const Matrix<float>& a, const Matrix<float>& b) {
   return Matrix<float>(a * b).unaryExpr([](float x) { return round_bf16(x); });
 }
@@ -50,31 +53,37 @@ Matrix<float> doubling(const Matrix<float>& A, Product product) {
   return X;
 }
 
-Matrix<float> by_blocks(const Matrix<float>& A, Matrix<float> (*diagonal)(const Matrix<float>&), Product product) {
+Matrix<float> by_blocks(const Matrix<float>& A, Index block, Matrix<float> (*diagonal)(const Matrix<float>&),
+                        Product product) {
   const Index n = A.rows();
   Matrix<float> X = Matrix<float>::Zero(n, n);
-  for (Index I = 0; I < n; I += kBlock) {
-    const Index rows = std::min(kBlock, n - I);
+  for (Index I = 0; I < n; I += block) {
+    const Index rows = std::min(block, n - I);
     const Matrix<float> X_II = diagonal(A.block(I, I, rows, rows));
     X.block(I, I, rows, rows) = X_II;
-    for (Index J = 0; J < I; J += kBlock) {
-      const Matrix<float> sum = product(A.block(I, J, rows, I - J), X.block(J, J, I - J, kBlock));
-      X.block(I, J, rows, kBlock) = -product(X_II, sum);
+    for (Index J = 0; J < I; J += block) {
+      const Matrix<float> sum = product(A.block(I, J, rows, I - J), X.block(J, J, I - J, block));
+      X.block(I, J, rows, block) = -product(X_II, sum);
     }
   }
   return X;
 }
 
+Matrix<float> block16(const Matrix<float>& A) { return by_blocks(A, 16, forward_substitution<float>, product_f32); }
+
 Matrix<float> invert_f32(Solver solver, const Matrix<float>& A) {
   switch (solver) {
     case Solver::block16:
-      return by_blocks(A, forward_substitution<float>, product_f32);
+      return block16(A);
+    case Solver::halves32_tf32:
+      return by_blocks(
+          A, 32, [](const Matrix<float>& half) { return tf32(block16(half)); }, product_tf32);
     case Solver::doubling16_f16:
       return by_blocks(
-          A, [](const Matrix<float>& block) { return doubling(block, product_f16); }, product_f16);
+          A, 16, [](const Matrix<float>& block) { return doubling(block, product_f16); }, product_f16);
     case Solver::doubling16_bf16:
       return by_blocks(
-          A, [](const Matrix<float>& block) { return doubling(block, product_bf16); }, product_bf16);
+          A, 16, [](const Matrix<float>& block) { return doubling(block, product_bf16); }, product_bf16);
     case Solver::doubling_f32:
       return doubling(A, product_f32);
     case Solver::fs64:

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/half.h"
 #include "core/inputs.h"
 
 namespace deltagauge::reference {
@@ -114,6 +115,26 @@ TEST(Solver, f32_substitution_and_blocks_stay_within_the_forward_error_bound_and
       }
 }
 
+TEST(Solver, halves_merged_in_tf32_lose_what_the_roundings_of_bounded_factors_explain) {
+  for (const char* regime : kHard)
+    for (std::int64_t C : {16, 23, 32, 40, 64}) {
+      const Square A = lower_factor(regime, C), exact = inverse(Solver::fs64, A), X = inverse(Solver::halves32_tf32, A);
+      // A first-order u |D_1| |A_10| |D_0| for each of D_0, A_10, T and D_1, and u |D| for the halves themselves; f32 sums
+      // are far below one more.
+      const double u = unit_roundoff(DType::f16), gamma = 6 * u / (1 - 6 * u);  // tf32 has as many fraction bits
+      Square error = X;
+      for (std::size_t i = 0; i < error.x.size(); ++i) error.x[i] -= exact.x[i];
+      EXPECT_LE(norm_inf(error), gamma * norm_inf(A, 1) * norm_inf(exact) * norm_inf(exact)) << regime << " C=" << C;
+      const Square block16 = inverse(Solver::block16, A);
+      for (std::int64_t i = 0; i < C; ++i)
+        for (std::int64_t j = i < 32 ? 0 : 32; j < C;
+             ++j) {  // the halves: those of the first rows as block16 has them, stored
+          const double value = i < 32 ? block16.at(i, j) : X.at(i, j);
+          ASSERT_EQ(X.at(i, j), round_tf32(static_cast<float>(value))) << regime << " " << i << " " << j;
+        }
+    }
+}
+
 TEST(Solver, doubling_loses_what_the_powers_of_repeated_keys_predict) {
   struct Row {
     Solver solver;
@@ -140,6 +161,7 @@ TEST(Solver, whole_chunk_doubling_of_repeated_keys_is_useless_and_blocks_are_not
     const Square A = lower_factor(regime, 64), exact = inverse(Solver::fs64, A);
     EXPECT_GT(relative_error(inverse(Solver::doubling_f32, A), exact), 1) << regime;
     EXPECT_LT(relative_error(inverse(Solver::block16, A), exact), unit_roundoff(DType::f16)) << regime;
+    EXPECT_LT(relative_error(inverse(Solver::halves32_tf32, A), exact), unit_roundoff(DType::bf16)) << regime;
   }
 }
 
@@ -153,7 +175,8 @@ TEST(Solver, lattice_keys_are_inverted_exactly_by_every_stable_method) {
       for (std::int64_t d = 0; d < 16; ++d)
         A.x[static_cast<std::size_t>(i * 64 + j)] += beta.load(i) * k.load(i * 16 + d) * k.load(j * 16 + d);
   const Square exact = inverse(Solver::fs64, A);
-  for (Solver solver : {Solver::fs32, Solver::block16}) EXPECT_EQ(inverse(solver, A).x, exact.x) << name(solver);
+  for (Solver solver : {Solver::fs32, Solver::block16, Solver::halves32_tf32})
+    EXPECT_EQ(inverse(solver, A).x, exact.x) << name(solver);
 }
 
 }  // namespace

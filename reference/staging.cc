@@ -45,18 +45,18 @@ constexpr Staging kStagings[] = {
      .accumulate = Accumulate::tensor_core,
      .solver = Solver::block16},
     {.name = "chunk_sm90.plain",
-     .summary = "as chunk_sm80.plain, v_new solved by halves of 32 rows",
+     .summary = "as chunk_sm80.plain, resid and v_new cut to tf32, inverse merged in tf32, P scaled",
      .chunk = 64,
      .Ainv = Store::tf32,
      .P = Store::tf32,
      .S = Store::io_scaled,
-     .resid = Store::tf32,
-     .v_new = Store::tf32,
+     .resid = Store::tf32_cut,
+     .v_new = Store::tf32_cut,
      .v_new_decayed = Store::io_scaled,
      .decay = kF32,
      .accumulate = Accumulate::tensor_core,
-     .solver = Solver::block16,
-     .solve_rows = 32},
+     .solver = Solver::halves32_tf32,
+     .scaled_P = true},
     {.name = "chunk_sm80.split",
      .summary = "every operand but q and k as hi + lo, tensor core sums",
      .chunk = 64,
@@ -112,8 +112,8 @@ void check_inputs(const Problem& problem, const Tensors& inputs) {
 }  // namespace
 
 std::string_view name(Store store) {
-  constexpr std::string_view kNames[] = {"f64", "f32",  "tf32",       "io",        "split",
-                                         "f16", "bf16", "split_tf32", "io_scaled", "split_scaled"};
+  constexpr std::string_view kNames[] = {"f64",  "f32",        "tf32",      "io",           "split",   "f16",
+                                         "bf16", "split_tf32", "io_scaled", "split_scaled", "tf32_cut"};
   return kNames[static_cast<int>(store)];
 }
 std::string_view name(Accumulate accumulate) {
@@ -121,7 +121,8 @@ std::string_view name(Accumulate accumulate) {
   return kNames[static_cast<int>(accumulate)];
 }
 std::string_view name(Solver solver) {
-  constexpr std::string_view kNames[] = {"fs64", "fs32", "block16", "doubling16_f16", "doubling16_bf16", "doubling_f32"};
+  constexpr std::string_view kNames[] = {"fs64",         "fs32",         "block16", "doubling16_f16", "doubling16_bf16",
+                                         "doubling_f32", "halves32_tf32"};
   return kNames[static_cast<int>(solver)];
 }
 

@@ -13,15 +13,16 @@
 namespace deltagauge::reference {
 
 // How an intermediate is stored when it becomes an operand. io: the problem's io dtype. split: two io values, hi + lo;
-// split_tf32: two tf32 values whatever io is, hi to nearest and lo cut off, as a kernel hands them to the tensor core.
+// tf32: to nearest. tf32_cut: times kTf32Up, then cut off (core/half.h). split_tf32: two tf32 values whatever io is, hi to
+// nearest and lo cut off, as a kernel hands them to the tensor core.
 // io_scaled, split_scaled: io and split of the value times a power of two per row of the state that brings the row's
 // largest to [2^13, 2^14), so that f16 neither overflows nor loses bits; for S and v_new_decayed only, and the same as io
 // and split where io is not f16.
-enum class Store { f64, f32, tf32, io, split, f16, bf16, split_tf32, io_scaled, split_scaled };
+enum class Store { f64, f32, tf32, io, split, f16, bf16, split_tf32, io_scaled, split_scaled, tf32_cut };
 // How a sum of products is accumulated: exactly rounded steps in f32 (round to nearest), or as the tensor core does it.
 enum class Accumulate { f64, f32, tensor_core };
 // How (I + A)^-1 is formed.
-enum class Solver { fs64, fs32, block16, doubling16_f16, doubling16_bf16, doubling_f32 };
+enum class Solver { fs64, fs32, block16, doubling16_f16, doubling16_bf16, doubling_f32, halves32_tf32 };
 // exp(b_i - b_j) of rows i >= j (gdn.h): directly from the gates between them, or as exp(b_i - b_r) exp(b_r - b_j) with r
 // the row before the block of rows that holds i, its first, or its middle row (rows / 2 from 0).
 enum class Anchor { direct, before, first, middle };
@@ -52,10 +53,8 @@ struct Staging {
   Accumulate accumulate;
   Solver solver;
   std::string_view op = "gdn";  // the op it belongs to
-  // Rows of the blocks by which v_new is solved, D_I the inverse of a diagonal block of I + A:
-  //   v_new_I = D_I (resid_I - sum_{J<I} A_IJ v_new_J)
-  // D, A_IJ and what stands in the brackets stored as Ainv, Ainv and resid. 0: v_new = Ainv resid, all rows at once.
-  std::int64_t solve_rows = 0;
+  // scale P is stored in place of P, and o = (scale exp(b)) S q + (scale P) v_new; else the sum is scaled at the end.
+  bool scaled_P = false;
   // Which of the answers that f32 arithmetic leaves open: 0 the plain one; else every A_IJ and P_IJ is first multiplied by
   // 1 + 2^-22 x, x in [-1, 1) drawn from this. These are rounded once for all value rows, so a tie that falls the other way
   // moves all rows of a head at once.
@@ -76,7 +75,8 @@ Staging without_range_limits(const Staging& staging, DType io);
 // Forward of problem.op on the CPU with that staging. Returns the outputs in their own dtypes (o in io, final_state in
 // state; rows past the active end are NaN), and with taps also the intermediates it forms, as f32 or f64 (names and shapes
 // as oracle::Answer::taps: g_cum Akk Ainv v_new S, and resid [T, HV, V], P [NC, HV, C, C]). Ainv, P, resid and v_new are
-// as stored; S is the state before the chunk as it is carried. ranges, where given, collects what each store met.
+// as stored (P over the scale it was stored with); S is the state before the chunk as it is carried. ranges, where given,
+// collects what each store met.
 // The result does not depend on the number of threads. Throws Error on a missing or misshapen input.
 Tensors run(const Problem& problem, const Tensors& inputs, const Staging& staging, bool taps, Ranges* ranges = nullptr);
 

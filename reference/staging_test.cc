@@ -4,11 +4,15 @@
 
 #include <cmath>
 #include <set>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "core/error.h"
+#include "core/half.h"
 #include "core/inputs.h"
 #include "core/op.h"
+#include "reference/rounding.h"
 
 namespace deltagauge::reference {
 namespace {
@@ -69,6 +73,21 @@ TEST(Staging, taps_have_their_shapes_and_the_first_S_is_the_initial_state) {
   for (std::int64_t i = 0; i < 64; ++i)  // second chunk: 6 rows, the identity below
     for (std::int64_t j = i < 6 ? i : 0; j < 64; ++j) ASSERT_EQ(Ainv.at({1, 0, i, j}), i == j);
   EXPECT_EQ(g_cum.at({65, 1}), g.at({64, 1}) + g.at({65, 1}));
+}
+
+TEST(Staging, cut_operands_are_tf32_numbers_and_scaled_by_kTf32Up) {
+  std::vector<float> x{1, 1 + 0x1p-10f, 1 + 0x1.fffp-11f, -3.14159f, 1e-39f, -0.0f, INFINITY}, lo{1};
+  const std::vector<float> before = x;
+  round_store(Store::tf32_cut, DType::f16, std::span<float>(x), lo);
+  for (std::size_t i = 0; i < x.size(); ++i) EXPECT_EQ(x[i], truncate_tf32(before[i] * kTf32Up)) << before[i];
+  EXPECT_TRUE(lo.empty());
+  EXPECT_EQ(name(Store::tf32_cut), "tf32_cut");
+  EXPECT_EQ(store_format(Store::tf32_cut, DType::f16), DType::f32);
+  EXPECT_EQ(without_range_limits(staging("chunk_sm90.plain"), DType::f16).resid, Store::tf32_cut);
+  const Case c = parse_id("gdn/fwd/len=70,HK=1,HV=2,K=16,V=24/f16/h0=normal=1");
+  const Tensors taps = run(c.problem, make_inputs(c), staging("chunk_sm90.plain"), true);
+  for (const char* tap : {"Ainv", "resid", "v_new"})
+    for (const double value : to_f64(get(taps, tap))) ASSERT_EQ(value, truncate_tf32(static_cast<float>(value))) << tap;
 }
 
 TEST(Staging, ranges_tell_overflow_flushes_and_headroom) {

@@ -48,6 +48,7 @@ double unit_of(reference::Store store, DType io) {
     case Store::f32:
       return unit_roundoff(DType::f32);
     case Store::tf32:
+    case Store::tf32_cut:
     case Store::f16:
       return f16;  // as many fraction bits
     case Store::bf16:
@@ -69,7 +70,8 @@ double unit_of(reference::Store store, DType io) {
 reference::Staging budget_staging(const reference::Staging& declared) {
   using reference::Solver;
   reference::Staging staging = declared;
-  const bool stable = staging.solver == Solver::fs64 || staging.solver == Solver::fs32 || staging.solver == Solver::block16;
+  const bool stable = staging.solver == Solver::fs64 || staging.solver == Solver::fs32 ||
+                      staging.solver == Solver::block16 || staging.solver == Solver::halves32_tf32;
   if (!stable) staging.solver = Solver::fs32;
   return staging;
 }

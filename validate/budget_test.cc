@@ -116,6 +116,7 @@ TEST(Budget, EarnsNothingFromAnUnstableSolver) {
                                        {reference::Solver::doubling16_bf16, reference::Solver::fs32},
                                        {reference::Solver::doubling_f32, reference::Solver::fs32},
                                        {reference::Solver::block16, reference::Solver::block16},
+                                       {reference::Solver::halves32_tf32, reference::Solver::halves32_tf32},
                                        {reference::Solver::fs64, reference::Solver::fs64}}) {
     reference::Staging staging = reference::staging("chunk64.io");
     staging.solver = declared;

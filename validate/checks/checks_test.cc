@@ -39,7 +39,7 @@ PlantedBackend right() { return {"right", "chunk64.io", answer}; }
 
 // configs/cases/inverse.json, tie-in-the-inverse: answers that differ by 2^-22 of A are right, all of them.
 TEST(Checks, ATieThatFallsTheOtherWayFailsNoRightAnswer) {
-  Trial trial("gdn/fwd/len=130+65+1,HK=2,HV=4,K=64,V=64/f16/gate=mild/keys=rho=0.999/beta=near1/seed=41");
+  Trial trial("gdn/fwd/len=130+65+1,HK=2,HV=4,K=64,V=64/f16/gate=mild/keys=rho=0.999/beta=near1/seed=43");
   int past_one_answer = 0;
   for (std::uint64_t draw = 100; draw < 106; ++draw) {
     const PlantedBackend other("right", "chunk_sm90.plain", [&](const Problem& p, const Tensors& inputs, bool taps) {
