@@ -39,6 +39,7 @@ struct Params {
   void *q_unit, *k_unit;  // [T, HK, K] normalised rows, or null: q and k are used as they are
   std::int64_t slots;     // slots(args)
   std::int64_t dense;     // rows of each sequence when there are no cu_seqlens
+  std::uint32_t* there;   // chunk_sm90: [slots, HK], 1 once the item's records are there
   bool split;             // Record keeps f32 for products of hi + lo; else its triangles are rounded to tf32
 };
 
@@ -69,6 +70,7 @@ inline Params params_of(const Args& args, std::size_t record_bytes, bool split) 
           .k_unit = args.l2norm ? base + layout.k_unit : nullptr,
           .slots = slots(args),
           .dense = args.cu_seqlens == nullptr ? args.T / args.N : 0,
+          .there = reinterpret_cast<std::uint32_t*>(base + layout.bytes),
           .split = split};
 }
 template <class R>

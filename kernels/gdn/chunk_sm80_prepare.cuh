@@ -76,9 +76,12 @@ __device__ inline RawGates load_gates(const Args& a, std::int64_t begin, int row
   }
   return raw;
 }
-// One warp: gates of a chunk and value head. record gets beta, decay_in and decay_out.
-template <class Vectors>
-__device__ void make_gates(const RawGates& raw, Gates& gates, Vectors& record) {
+// Of a lane's two tokens: beta, exp(b_i), exp(b_C - b_i).
+struct GateVectors {
+  float2 beta, decay_in, decay_out;
+};
+// One warp: gates of a chunk and value head.
+__device__ inline GateVectors make_gates(const RawGates& raw, Gates& gates) {
   const int lane = threadIdx.x % 32;
   float beta[2];
   long long g[2];
@@ -107,35 +110,43 @@ __device__ void make_gates(const RawGates& raw, Gates& gates, Vectors& record) {
   reinterpret_cast<float2*>(gates.hi)[lane] = make_float2(hi[0], hi[1]);
   reinterpret_cast<float2*>(gates.lo)[lane] = make_float2(lo[0], lo[1]);
   reinterpret_cast<float2*>(gates.beta)[lane] = make_float2(beta[0], beta[1]);
-  reinterpret_cast<float2*>(record.beta)[lane] = make_float2(beta[0], beta[1]);
-  reinterpret_cast<float2*>(record.decay_in)[lane] = make_float2(in[0], in[1]);
-  reinterpret_cast<float2*>(record.decay_out)[lane] = make_float2(out[0], out[1]);
+  return {make_float2(beta[0], beta[1]), make_float2(in[0], in[1]), make_float2(out[0], out[1])};
+}
+__device__ inline void store_pair(float (&to)[kC], float2 pair) { reinterpret_cast<float2*>(to)[threadIdx.x % 32] = pair; }
+__device__ inline void make_gates(const RawGates& raw, Gates& gates, Record& record) {
+  const GateVectors vectors = make_gates(raw, gates);
+  store_pair(record.beta, vectors.beta);
+  store_pair(record.decay_in, vectors.decay_in);
+  store_pair(record.decay_out, vectors.decay_out);
 }
 
-// Rows of a tile to x / sqrt(sum x^2 + 1e-6) in f32, rounded to io, in place and to unit ([T, HK, K], at this chunk's first
-// row and head). One warp a row.
-template <class Io, int kD>
-__device__ void normalise(Io* tile, Io* unit, std::int64_t stride, int rows) {
+// One warp: a row to x / sqrt(sum x^2 + 1e-6) in f32, rounded to io, in place and to unit unless null. place(b) is where
+// 16-byte block b of the row stands in shared memory.
+template <class Io, int kD, class Place>
+__device__ void normalise_row(Place place, Io* unit) {
   constexpr int kChannels = kD / 32;  // 2 or 4: a part of one 16-byte block
   const int lane = threadIdx.x % 32;
-  for (int row = threadIdx.x / 32; row < rows; row += kPrepareThreads / 32) {
-    auto* at =
-        reinterpret_cast<Pack<Io, kChannels>*>(reinterpret_cast<char*>(tile) + Tile<kD>::offset(row, lane * kChannels / 8)) +
-        lane % (8 / kChannels);
-    Pack<Io, kChannels> pack = *at;
-    const RowNorm norm = row_norm<Precise>([&](float down) {
-      float sum = 0;
+  auto* at = reinterpret_cast<Pack<Io, kChannels>*>(place(lane * kChannels / 8)) + lane % (8 / kChannels);
+  Pack<Io, kChannels> pack = *at;
+  const RowNorm norm = row_norm<Precise>([&](float down) {
+    float sum = 0;
 #pragma unroll
-      for (const Io x : pack.at) sum = fmaf(to_f32(x) * down, to_f32(x) * down, sum);
+    for (const Io x : pack.at) sum = fmaf(to_f32(x) * down, to_f32(x) * down, sum);
 #pragma unroll
-      for (int mask = 16; mask > 0; mask /= 2) sum += __shfl_xor_sync(kAll, sum, mask);
-      return sum;
-    });
+    for (int mask = 16; mask > 0; mask /= 2) sum += __shfl_xor_sync(kAll, sum, mask);
+    return sum;
+  });
 #pragma unroll
-    for (Io& x : pack.at) x = from_f32<Io>(to_f32(x) * norm.down * norm.r);
-    *at = pack;
-    *reinterpret_cast<Pack<Io, kChannels>*>(unit + row * stride + lane * kChannels) = pack;
-  }
+  for (Io& x : pack.at) x = from_f32<Io>(to_f32(x) * norm.down * norm.r);
+  *at = pack;
+  if (unit != nullptr) *reinterpret_cast<Pack<Io, kChannels>*>(unit + lane * kChannels) = pack;
+}
+// Rows of a tile, and to unit ([T, HK, K], at this chunk's first row and head).
+template <class Io, int kD>
+__device__ void normalise(Io* tile, Io* unit, std::int64_t stride, int rows) {
+  for (int row = threadIdx.x / 32; row < rows; row += kPrepareThreads / 32)
+    normalise_row<Io, kD>([&](int block) { return reinterpret_cast<char*>(tile) + Tile<kD>::offset(row, block); },
+                          unit + row * stride);
 }
 
 // P of block row w from q k^T.

@@ -271,14 +271,15 @@ __device__ void store_o(const Rows64& x, float scale, Columns16& buffer, Io* o, 
   }
 }
 
-// What debugging sees of a warp's v_new [16, 64]; to points at the chunk's first row.
-__device__ inline void tap_rows(const Rows64& x, bool tf32, float* to, std::int64_t stride, int valid, int group, int t) {
+// What debugging sees of a warp's v_new [16, 64], by as_stored(value); to points at the chunk's first row.
+template <class AsStored>
+__device__ void tap_rows(const Rows64& x, AsStored as_stored, float* to, std::int64_t stride, int valid, int group, int t) {
 #pragma unroll
   for (int i = 0; i < kC / 8; ++i)
 #pragma unroll
     for (int e = 0; e < 4; ++e) {
       const int row = 8 * i + 2 * t + e % 2;
-      if (row < valid) to[row * stride + group + 8 * (e / 2)] = tf32 ? round_tf32(x[i][e]) : x[i][e];
+      if (row < valid) to[row * stride + group + 8 * (e / 2)] = as_stored(x[i][e]);
     }
 }
 

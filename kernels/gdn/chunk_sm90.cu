@@ -7,7 +7,7 @@
 namespace deltagauge::kernels::gdn {
 
 std::size_t chunk_sm90_workspace(const Args& args) {
-  return chunk_sm80::Workspace(args, sizeof(chunk_sm90::Record90)).bytes;
+  return chunk_sm80::Workspace(args, sizeof(chunk_sm90::Record90)).bytes + chunk_sm90::there_bytes(args);
 }
 
 void launch_chunk_sm90(const Args& args, cudaStream_t stream) {

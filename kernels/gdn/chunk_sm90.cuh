@@ -2,15 +2,15 @@
 //   prepare  for every chunk and value head, all in parallel: gates, P and what solves (I + A) v_new = resid, as a Record90
 //            (chunk_sm90_prepare.cuh)
 //   states   for every sequence, value head and 64 V rows of the state, chunk after chunk (chunk_sm90_state.cuh)
-// A, P and b as in chunk_sm80.cuh, the equations of the scan in chunk_sm80_scan.cuh, but v_new is solved by halves of 32
-// tokens, D_0 and D_1 the inverses of the diagonal halves of I + A:
-//   v_new_0 = D_0 resid_0        v_new_1 = D_1 (resid_1 - A_10 v_new_0)
-// Operands: S and exp(b_C - b_j) v_new in io; D, A_10, P, resid (of the second half with A_10 v_new_0 taken off) and v_new
-// in tf32. f16 io: scaled by row as in chunk_sm80_scan.cuh.
+// A, P and b as in chunk_sm80.cuh, the equations of the scan in chunk_sm80_scan.cuh. X = (I + A)^-1 by halves of 32 tokens:
+//   X_00 = D_0    X_11 = D_1    X_10 = -D_1 (A_10 D_0)        D_0, D_1 the inverses of the diagonal halves of I + A
+// Operands: S and exp(b_C - b_j) v_new in io; X, scale P, and D, A_10 and A_10 D_0 on the way to X in tf32; resid and v_new
+// in tf32 by kTf32Up below. f16 io: scaled by row as in chunk_sm80_scan.cuh.
 #pragma once
 #include "kernels/device/ptx/bulk.cuh"
 #include "kernels/device/ptx/mbarrier.cuh"
 #include "kernels/device/ptx/setmaxnreg.cuh"
+#include "kernels/device/ptx/tensor.cuh"
 #include "kernels/device/ptx/wgmma.cuh"
 #include "kernels/device/tile.cuh"
 #include "kernels/gdn/chunk_sm80_prepare.cuh"
@@ -21,21 +21,51 @@ namespace deltagauge::kernels::gdn::chunk_sm90 {
 using namespace chunk_sm80;
 
 inline constexpr int kHalf = kC / 2;
+inline constexpr int kTileBytes = kC * 128;  // a tile of 64 rows of 128 bytes
+
+// The tensor core cuts the low 13 bits of a tf32 operand. Of x kTf32Up it leaves x where x has 11 bits already, and else a
+// neighbour of x with no mean error (core/half.h): in place of rounding, which takes two instructions a value.
+inline constexpr float kTf32Up = 1 + 0.7213f / 2048;
+
+// Of the tensors that are copied in boxes of 64 tokens and 64 channels. Chunks that are not full, whose boxes would hold
+// rows of other sequences, are copied by threads.
+struct Maps90 {
+  CUtensorMap k, q, v, o;
+};
 
 // Lower triangular matrices in tf32 as operands b of wgmma tf32: tiles of rows of 32 columns, 128 bytes, in the 128-byte
 // swizzle. Within 8 columns they stand in the order 0 2 4 6 1 3 5 7, so that an accumulator is operand a as it is
 // (tile_tf32.cuh). place() is where element (i, j) of a tile stands.
 struct alignas(1024) Factors90 {
-  float D[2][kHalf * kHalf], A10[kHalf * kHalf];
-  float P0[kC * kHalf], P1[kHalf * kHalf];  // columns 0 .. 31 of P; rows and columns 32 .. 63
+  float X0[kC * kHalf], X1[kHalf * kHalf];  // columns 0 .. 31 of X; rows and columns 32 .. 63
+  float P0[kC * kHalf], P1[kHalf * kHalf];  // the same of scale P
 };
 __device__ constexpr int place(int i, int j) { return 32 * i + 4 * ((j / 8 * 2 + j % 2) ^ (i & 7)) + j % 8 / 2; }
 
-// What the states need of one chunk and value head; rows past the chunk's valid ones as in Record.
-struct Record90 : Factors90 {
-  float beta[kC], decay_in[kC], decay_out[kC];  // [i] exp(b_i), exp(b_C - b_i)
+// By token: kTf32Up beta_i, exp(b_i), scale exp(b_i), exp(b_C - b_i); rows past the chunk's valid ones as in Record.
+struct Vectors90 {
+  float beta[kC], decay_in[kC], decay_read[kC], decay_out[kC];
 };
-inline constexpr int kRecordBytes = sizeof(Factors90) + 3 * kC * sizeof(float);
-static_assert(kRecordBytes % 16 == 0 && sizeof(Record90) >= kRecordBytes);
+// What the states need of one chunk and value head.
+struct Record90 : Factors90 {
+  Vectors90 vectors;
+};
+inline constexpr int kRecordBytes = sizeof(Factors90) + sizeof(Vectors90);
+static_assert(sizeof(Record90) == kRecordBytes);
+
+// Flags of the items of the first kernel, behind the rest of the workspace.
+inline std::size_t there_bytes(const Args& args) {
+  return static_cast<std::size_t>(slots(args) * args.HK) * sizeof(std::uint32_t);
+}
+
+// The same in the shared memory of the states: operand b of [64 V rows, 64] products takes all 64 rows of a tile, so rows 0
+// .. 31 of the tiles X1 and P1 stand before them as zeros, which are written once.
+struct alignas(1024) Factors90InShared {
+  float X0[kC * kHalf], zero_X1[kHalf * kHalf], X1[kHalf * kHalf];
+  float P0[kC * kHalf], zero_P1[kHalf * kHalf], P1[kHalf * kHalf];
+  __device__ void clear_zeros(int thread, int threads) {
+    for (int i = thread; i < kHalf * kHalf; i += threads) zero_X1[i] = zero_P1[i] = 0;
+  }
+};
 
 }  // namespace deltagauge::kernels::gdn::chunk_sm90

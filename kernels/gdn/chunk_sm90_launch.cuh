@@ -6,32 +6,51 @@
 #include "kernels/gdn/chunk_sm90_prepare.cuh"
 #include "kernels/gdn/chunk_sm90_state.cuh"
 #include "kernels/runtime/launch.cuh"
+#include "kernels/runtime/tensor_map.h"
 
 namespace deltagauge::kernels::gdn {
 namespace chunk_sm90 {
 
+inline Maps90 maps_of(const Params& p) {
+  const Args& a = p.args;
+  if (a.T == 0) return {};
+  const auto map = [&](const void* base, std::int64_t heads) {
+    return runtime::rows_map("gdn.chunk_sm90", base, a.T, heads, a.K, kC, 64);
+  };
+  return {.k = map(p.k_unit ? p.k_unit : a.k, a.HK),
+          .q = map(p.q_unit ? p.q_unit : a.q, a.HK),
+          .v = map(a.v, a.HV),
+          .o = map(a.o, a.HV)};
+}
+
 template <class Io, class Shape>
 void launch_states(const Params& p, cudaStream_t stream) {
-  runtime::launch("gdn.chunk_sm90 states", states<Io, Shape>, p.args.N * p.args.HV * Shape::splits, Shape::threads,
-                  sizeof(Smem90<Io, Shape>), stream, p);
+  constexpr char kWhat[] = "gdn.chunk_sm90 states";
+  const std::int64_t blocks = p.args.N * p.args.HV * Shape::splits;
+  constexpr std::size_t kShared = sizeof(Smem90<Io, Shape>);
+  if (p.args.tap_S != nullptr || p.args.tap_v_new != nullptr)
+    runtime::launch_dependent<states<Io, Shape, true>>(kWhat, blocks, Shape::threads, kShared, stream, p, maps_of(p));
+  else
+    runtime::launch_dependent<states<Io, Shape, false>>(kWhat, blocks, Shape::threads, kShared, stream, p, maps_of(p));
 }
 
 }  // namespace chunk_sm90
 
-// Few (sequence, head) pairs: their V rows over two blocks. Rows of S never meet, so the bits are the same.
 template <class Io, int kD>
 void launch_chunk_sm90_as(const chunk_sm80::Params& p, cudaStream_t stream) {
   using namespace chunk_sm90;
-  constexpr char kPrepare[] = "gdn.chunk_sm90 prepare";
-  constexpr auto kKernel = chunk_sm90::prepare<Io, kD>;
-  constexpr std::size_t kShared = sizeof(PrepareSmem90<Io, kD>);
-  const std::int64_t items = p.slots * p.args.HK,
-                     resident = runtime::resident_blocks(kPrepare, kKernel, kPrepareThreads, kShared);
+  const std::int64_t items = p.slots * p.args.HK, blocks = p.args.N * p.args.HV * (kD / 64), sms = limits().sms;
   if (items > std::numeric_limits<std::int32_t>::max())
-    fail(kPrepare, ": expected at most ", std::numeric_limits<std::int32_t>::max(), " chunks of key heads, got ", items);
-  runtime::launch(kPrepare, kKernel, items < resident ? items : resident, kPrepareThreads, kShared, stream, p);
+    fail("gdn.chunk_sm90 prepare: expected at most ", std::numeric_limits<std::int32_t>::max(), " chunks of key heads, got ",
+         items);
+  // Where the states, 64 V rows a block, leave at least half of the multiprocessors idle, both kernels run side by side.
+  const std::int64_t most = 2 * blocks <= sms ? sms - blocks : sms, wanted = (items + kPairs - 1) / kPairs;
+  runtime::check(cudaMemsetAsync(p.there, 0, there_bytes(p.args), stream), "gdn.chunk_sm90: cudaMemsetAsync");
+  runtime::launch("gdn.chunk_sm90 prepare", prepare<Io, kD>, wanted < most ? wanted : most, kPairs * kPrepareThreads,
+                  kPairs * sizeof(PrepareSmem90<Io, kD>), stream, p);
+  // Few (sequence, head) pairs: their V rows over two blocks. Rows of S never meet, so the bits are the same.
   if constexpr (kD == 128)
-    if (2 * p.args.N * p.args.HV > limits().sms) return launch_states<Io, Shape90<kD, 2>>(p, stream);
+    if (blocks > sms) return launch_states<Io, Shape90<kD, 2>>(p, stream);
   launch_states<Io, Shape90<kD, 1>>(p, stream);
 }
 

@@ -1,4 +1,4 @@
-// barrier.sync.aligned (PTX ISA, "Parallel synchronization and communication: barrier").
+// barrier.sync.aligned, barrier.arrive.aligned (PTX ISA, "Parallel synchronization and communication: barrier").
 #pragma once
 
 namespace deltagauge::kernels::ptx {
@@ -7,6 +7,11 @@ namespace deltagauge::kernels::ptx {
 template <int kThreads>
 __device__ void barrier_sync(int barrier) {
   asm volatile("barrier.sync.aligned %0, %1;" ::"r"(barrier), "n"(kThreads) : "memory");
+}
+// The same without waiting for the others: this warp's accesses come before what they do after it.
+template <int kThreads>
+__device__ void barrier_arrive(int barrier) {
+  asm volatile("barrier.arrive.aligned %0, %1;" ::"r"(barrier), "n"(kThreads) : "memory");
 }
 
 }  // namespace deltagauge::kernels::ptx

@@ -14,7 +14,12 @@ __device__ inline void bulk_store(void* global, const void* shared, std::uint32_
   cuda::ptx::cp_async_bulk(cuda::ptx::space_global, cuda::ptx::space_shared, global, shared, bytes);
   cuda::ptx::cp_async_bulk_commit_group();
 }
-// Waits until this thread's stores have read shared memory.
-__device__ inline void bulk_store_wait() { cuda::ptx::cp_async_bulk_wait_group_read(cuda::ptx::n32_t<0>{}); }
+// Waits until all but the last kPending of this thread's stores have read shared memory.
+template <int kPending = 0>
+__device__ void bulk_store_wait() {
+  cuda::ptx::cp_async_bulk_wait_group_read(cuda::ptx::n32_t<kPending>{});
+}
+// Waits until this thread's stores are in global memory, where it sees them.
+__device__ inline void bulk_store_wait_done() { cuda::ptx::cp_async_bulk_wait_group(cuda::ptx::n32_t<0>{}); }
 
 }  // namespace deltagauge::kernels::ptx

@@ -1,0 +1,345 @@
+// gdn.chunk_sm90: 64 V rows of the state through the chunks of a sequence, by a warpgroup on wgmma (equations:
+// chunk_sm90.cuh). A warp keeps its [16, K] of S, and resid, v_new and o as [16, 64], in registers; each product's result
+// is, register for register, the next one's operand a, and operand b is in shared memory. A chunk: S k^T; resid; resid X^T,
+// then S q^T, while S decays; u k; v_new P^T while S becomes an operand again, and behind it the next chunk's S k^T.
+#pragma once
+#include "kernels/gdn/chunk_sm90_factors.cuh"
+#include "kernels/gdn/state_slot.cuh"
+
+namespace deltagauge::kernels::gdn::chunk_sm90 {
+
+inline constexpr int kGroup = 128;  // threads of a warpgroup
+
+// The stage of a chunk and the parity of its phase, chunk after chunk.
+template <int kStages>
+struct Turn {
+  int stage = 0;
+  std::uint32_t parity = 0;
+  __device__ void next() {
+    if (++stage == kStages) {
+      stage = 0;
+      parity ^= 1;
+    }
+  }
+};
+
+// What a block works on.
+struct Work {
+  std::int64_t n, h, hk, begin, end;
+  int chunks, column;  // column: first V row of the block
+  StateSlot slot;
+  __device__ int valid(int chunk) const {
+    const std::int64_t left = end - begin - std::int64_t{chunk} * kC;
+    return static_cast<int>(left < kC ? left : kC);
+  }
+};
+// Of pair n * HV + h; false when the sequence has no slot: then o of the block's V rows is zeroed and nothing is left to do.
+template <class Io, int kD>
+__device__ bool find_work(const Params& p, std::int64_t pair, int column, int columns, Work& work) {
+  const Args& a = p.args;
+  const std::int64_t n = pair / a.HV, h = pair % a.HV;
+  const Rows rows = rows_of(p, n);
+  const StateSlot slot = state_slot(a, n, rows.begin == rows.end);
+  if (slot.absent) {
+    zero_output<Io>(a, h, rows, column, columns);
+    return false;
+  }
+  work = {n,      h,   h / (a.HV / a.HK), rows.begin, rows.end, static_cast<int>((rows.end - rows.begin + kC - 1) / kC),
+          column, slot};
+  return true;
+}
+
+// Where a warpgroup finds a chunk: v of its 64 V columns, tokens as rows in the 128-byte swizzle, where it leaves o. The
+// chunk is there when the phase of full with this parity has ended. Each warp arrives at read when it needs nothing of it
+// but v's place any more, and the warpgroup at done when that is free too.
+template <class Io, int kD>
+struct ChunkAt {
+  const Keys90<Io, kD>& keys;
+  const Factors90InShared& factors;
+  const Vectors90& vectors;
+  Io (&v)[kC * 64];
+  ptx::Mbarrier &full, &read, &done;
+  std::uint32_t parity;
+};
+// Where a lane's row of ldmatrix or stmatrix stands, of the first 8 tokens, V columns 16 w .. 16 w + 15.
+template <class Io>
+__device__ std::uint32_t columns_at(const Io (&v)[kC * 64], int row, int w, int half) {
+  return shared_address(v) + Tile<64>::offset(row, 2 * w + half);
+}
+
+// d += a X^T (add, else =) for the tiles X0 and X1 of a lower triangular X [64, 64] and a [64, 64] in tf32; committed. The
+// tensor core cuts a.
+__device__ inline void multiply_triangle(Rows64& d, const Rows64& a, std::uint64_t X0, std::uint64_t X1, bool add) {
+#pragma unroll
+  for (int step = 0; step < kC / 8; ++step) {
+    const std::uint32_t operand[4] = {__float_as_uint(a[step][0]), __float_as_uint(a[step][2]), __float_as_uint(a[step][1]),
+                                      __float_as_uint(a[step][3])};  // as OperandTf32
+    ptx::wgmma_m64n64k8_tf32(d, operand, (step < kHalf / 8 ? X0 : X1) + 2 * (step % (kHalf / 8)), add || step > 0);
+  }
+  ptx::wgmma_commit();
+}
+
+// d = s x^T for keys x in tiles of 64 channels; committed.
+template <class Io, int kD>
+__device__ void multiply_state(Rows64& d, const std::uint32_t (&s)[kD / 16][4], std::uint64_t x) {
+#pragma unroll
+  for (int step = 0; step < kD / 16; ++step)
+    ptx::wgmma_m64n64k16<Io>(d, s[step], x + step / 4 * (kTileBytes / 16) + 2 * (step % 4), step > 0);
+  ptx::wgmma_commit();
+}
+
+// S += u k, for u [64, 64] as operand a in io; committed.
+template <class Io, int kD>
+__device__ void add_to_state(float (&S)[kD / 8][4], const std::uint32_t (&u)[kC / 16][4], std::uint64_t k) {
+#pragma unroll
+  for (int j = 0; j < kC / 16; ++j) {
+    if constexpr (kD == 128)
+      ptx::wgmma_m64n128k16_columns<Io>(S, u[j], k + 128 * j);
+    else
+      ptx::wgmma_m64n64k16_columns<Io>(S, u[j], k + 128 * j);
+  }
+  ptx::wgmma_commit();
+}
+
+// [16, 64] as the warp's columns of o, tokens by V rows.
+template <class Io>
+__device__ void write_o(const Rows64& x, Io (&o)[kC * 64], int w, int lane) {
+  const std::uint32_t to = columns_at(o, lane / 16 * 8 + lane % 8, w, lane / 8 % 2);
+#pragma unroll
+  for (int i = 0; i < kC / 8; i += 2) {
+    std::uint32_t tokens[4];  // of 8 tokens, V rows 0 .. 7 and 8 .. 15, then of the next 8
+#pragma unroll
+    for (int m = 0; m < 4; ++m) tokens[m] = pack2<Io>(x[i + m / 2][2 * (m % 2)], x[i + m / 2][2 * (m % 2) + 1]);
+    ptx::stmatrix_x4_trans(to + 128 * 8 * i, tokens);
+  }
+}
+// The warp's columns of o's rows below valid to global memory, at is where the first element goes.
+template <class Io>
+__device__ void store_rows(const Io (&o)[kC * 64], int w, Io* at, std::int64_t stride, int valid, int lane) {
+  for (int row = lane / 2; row < valid; row += 16)
+    *reinterpret_cast<uint4*>(at + row * stride + 8 * (lane % 2)) =
+        *reinterpret_cast<const uint4*>(reinterpret_cast<const char*>(o) + Tile<64>::offset(row, 2 * w + lane % 2));
+}
+// A warpgroup's o of a full chunk on its way to global memory; elected: one thread of it.
+template <class Io>
+__device__ void send_o(const Maps90& maps, const Work& work, int index, int column, const Io (&o)[kC * 64], int barrier,
+                       bool elected) {
+  ptx::fence_async_shared();
+  ptx::barrier_sync<kGroup>(barrier);  // o is there
+  if (elected) ptx::tensor_store(maps.o, static_cast<int>(work.begin) + index * kC, static_cast<int>(work.h), column, o);
+}
+
+// What a lane needs for resid of a chunk.
+struct ResidInputs {
+  std::uint32_t v[kC / 16][4];  // of two n-blocks of 8 tokens: V rows 0 .. 7 and 8 .. 15 of each
+  float2 beta[kC / 8], decay[kC / 8];
+  template <class Io>
+  __device__ ResidInputs(const Io (&from)[kC * 64], const Vectors90& vectors, int w, int lane) {
+    const int t = lane % 4, matrix = lane / 8;
+    const std::uint32_t at = columns_at(from, (matrix >> 1) * 8 + lane % 8, w, matrix & 1);
+#pragma unroll
+    for (int j = 0; j < kC / 16; ++j) ptx::ldmatrix_x4_trans(v[j], at + 128 * 16 * j);
+#pragma unroll
+    for (int i = 0; i < kC / 8; ++i) {
+      beta[i] = *reinterpret_cast<const float2*>(&vectors.beta[8 * i + 2 * t]);
+      decay[i] = *reinterpret_cast<const float2*>(&vectors.decay_in[8 * i + 2 * t]);
+    }
+  }
+  // r = kTf32Up beta (v - exp(b) r), from S k^T of scaled rows.
+  template <class Io>
+  __device__ void resid(Rows64& r, const RowScale& scale) const {
+#pragma unroll
+    for (int i = 0; i < kC / 8; ++i)
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        const float2 v2 = unpack2<Io>(v[i / 2][2 * (i % 2) + half]);
+        float* r2 = &r[i][2 * half];
+        r2[0] = beta[i].x * fmaf(-(decay[i].x * scale.up[half]), r2[0], v2.x);
+        r2[1] = beta[i].y * fmaf(-(decay[i].y * scale.up[half]), r2[1], v2.y);
+      }
+  }
+};
+
+// A warp's rows of the state, and the same as operand a under a scale by row (1 with bf16).
+template <class Io, int kD>
+struct State90 {
+  float S[kD / 8][4] = {};
+  std::uint32_t s[kD / 16][4];
+  RowScale scale;
+
+  __device__ void make_operand() {
+    float largest[2] = {0, 0};
+    Warp<Io>::largest_of(S, largest);
+    scale = Warp<Io>::row_scale(largest);
+    std::uint32_t lo[4];
+#pragma unroll
+    for (int c = 0; c < kD / 16; ++c) Warp<Io>::to_operand(S[2 * c], S[2 * c + 1], scale.down, s[c], lo);
+  }
+};
+
+// Tiles of a chunk as wgmma takes them.
+struct Tiles90 {
+  std::uint64_t keys, factors;
+  template <class Io, int kD>
+  explicit __device__ Tiles90(const ChunkAt<Io, kD>& at)
+      : keys(ptx::wgmma_rows(shared_address(&at.keys))), factors(ptx::wgmma_rows(shared_address(&at.factors))) {}
+};
+
+// Factors by token for a lane's two of each n-block.
+using Pairs64 = float2[kC / 8];
+__device__ inline void load_pairs(const float (&from)[kC], int t, Pairs64& to) {
+#pragma unroll
+  for (int i = 0; i < kC / 8; ++i) to[i] = *reinterpret_cast<const float2*>(&from[8 * i + 2 * t]);
+}
+
+// A warpgroup: V rows column .. column + 63 through all chunks. barrier: one of its own. at(turn) is where it finds the
+// chunk of a turn. kShared: another warpgroup fills the gaps between products, and registers are short. kTaps: for
+// debugging, S before each chunk and v_new to where the arguments want them. No branch stands around products that are under
+// way from one chunk to the next: ptxas would wait after every one.
+template <class Io, int kD, int kStages, bool kShared, bool kTaps, class At>
+__device__ void run_state(const Params& p, const Maps90& maps, const Work& work, int column, int barrier, At at) {
+  constexpr bool kScaled = std::is_same_v<Io, __half>;
+  constexpr std::uint64_t kQ = sizeof(Keys90<Io, kD>::k) / 16;
+  constexpr std::uint64_t kX0 = 0, kX1 = kC * kHalf * 4 / 16, kP0 = 2 * kX1, kP1 = 3 * kX1;  // with their zeros
+  const Args& a = p.args;
+  int thread;  // so that what follows from it stays in registers
+  asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
+  const int lane = thread % 32, w = thread / 32 % 4, own = column + 16 * w;  // own: the warp's V rows
+  const struct { int group, t; } l{lane / 4, lane % 4};
+  const auto matrix = [&] { return work.slot.first + (work.h * kD + own) * kD; };  // of the state, its first element
+  State90<Io, kD> state;
+  if (work.slot.read) {
+    if (a.state == DType::f32)
+      load_state(static_cast<const float*>(a.initial_state) + matrix(), state.S, l.group, l.t);
+    else
+      load_state(static_cast<const __nv_bfloat16*>(a.initial_state) + matrix(), state.S, l.group, l.t);
+  }
+  state.make_operand();
+  const std::int64_t tap_block = kTaps && a.tap_S != nullptr ? chunks_before(p, work.n) : 0;
+
+  const bool elected = thread % kGroup == 0;
+  Turn<kStages> turn, last;
+  Rows64 r, o;
+  // Starts r = S k^T of the chunk of a turn; past the last one of what its stage held before.
+  const auto read_keys = [&](int index, const Turn<kStages>& of) {
+    const ChunkAt<Io, kD> chunk = at(of);
+    const std::uint64_t k = Tiles90(chunk).keys;
+    if (index < work.chunks) chunk.full.wait(chunk.parity);
+    ptx::wgmma_pin(r);
+    ptx::wgmma_fence();
+    multiply_state<Io, kD>(r, state.s, k);
+  };
+
+  // Once o of the chunk before this one has left shared memory. Sooner or later in the chunk: as measured.
+  const auto release_last = [&](int index) {
+    if (!elected || index == 0) return;
+    ptx::bulk_store_wait();
+    at(last).done.arrive();
+  };
+
+  if constexpr (!kShared) read_keys(0, turn);
+  for (int index = 0; index < work.chunks; ++index) {
+    const ChunkAt<Io, kD> chunk = at(turn);
+    const Tiles90 tiles(chunk);
+    const Vectors90& vectors = chunk.vectors;
+    if constexpr (kTaps)
+      if (a.tap_S != nullptr)
+        store_state(a.tap_S + (((tap_block + index) * a.HV + work.h) * kD + own) * kD, state.S, l.group, l.t);
+    if constexpr (kShared) read_keys(index, turn);
+    const ResidInputs inputs(chunk.v, vectors, w, lane);
+    const float first_decay = vectors.decay_in[kC - 1];
+    ptx::wgmma_wait<0>();  // S k^T
+    ptx::wgmma_pin(r);
+    if (first_decay == 0.0f) forget<kC / 8>(r, vectors.decay_in, l.t);
+    inputs.template resid<Io>(r, state.scale);
+
+    Rows64 v_new;
+    ptx::wgmma_pin(r);
+    ptx::wgmma_pin(v_new);
+    ptx::wgmma_fence();
+    multiply_triangle(v_new, r, tiles.factors + kX0, tiles.factors + kX1, false);
+    const float whole = const_cast<const volatile Vectors90&>(vectors).decay_in[kC - 1];  // not before the product
+    Pairs64 decay;
+    load_pairs(vectors.decay_out, l.t, decay);
+    if constexpr (!kScaled) decay_state<Io>(state.S, r, whole);  // of r nothing is used
+    if (index > 0) send_o(maps, work, index - 1, column, at(last).v, barrier, elected);
+    if constexpr (kShared) {
+      ptx::wgmma_wait<0>();  // v_new
+      ptx::wgmma_pin(v_new);
+    }
+    ptx::wgmma_pin(o);
+    ptx::wgmma_fence();
+    multiply_state<Io, kD>(o, state.s, tiles.keys + kQ);
+    if constexpr (!kShared) {
+      ptx::wgmma_wait<1>();
+      ptx::wgmma_pin(v_new);
+    }
+
+    RowScale scale;
+    std::uint32_t u[kC / 16][4], lo[4];
+    {
+      Rows64 decayed;
+#pragma unroll
+      for (int e = 0; e < 4 * (kC / 8); ++e)
+        decayed[e / 4][e % 4] = v_new[e / 4][e % 4] * (e % 2 ? decay[e / 4].y : decay[e / 4].x);
+      load_pairs(vectors.decay_read, l.t, decay);
+      if constexpr (kScaled) scale = decay_state<Io>(state.S, decayed, whole);
+#pragma unroll
+      for (int j = 0; j < kC / 16; ++j) Warp<Io>::to_operand(decayed[2 * j], decayed[2 * j + 1], scale.down, u[j], lo);
+    }
+    if constexpr (kShared) release_last(index);
+    ptx::wgmma_pin(state.S);
+    ptx::wgmma_fence();
+    add_to_state<Io, kD>(state.S, u, tiles.keys + (std::uint64_t{(kTileBytes >> 4) - 1} << 16));  // wgmma_columns of k
+#pragma unroll
+    for (int e = 0; e < 4 * (kC / 8); ++e) v_new[e / 4][e % 4] *= kTf32Up;
+    if constexpr (kTaps)
+      if (a.tap_v_new != nullptr)
+        tap_rows(
+            v_new, [](float x) { return __uint_as_float(__float_as_uint(x) & ~0x1fffu); },
+            a.tap_v_new + ((work.begin + std::int64_t{index} * kC) * a.HV + work.h) * kD + own, a.HV * kD, work.valid(index),
+            l.group, l.t);
+    ptx::wgmma_wait<1>();  // S q^T
+    ptx::wgmma_pin(o);
+    if (whole == 0.0f) forget<kC / 8>(o, vectors.decay_in, l.t);
+#pragma unroll
+    for (int e = 0; e < 4 * (kC / 8); ++e)
+      o[e / 4][e % 4] *= (e % 2 ? decay[e / 4].y : decay[e / 4].x) * state.scale.up[e % 4 / 2];
+    ptx::wgmma_pin(v_new);
+    ptx::wgmma_pin(o);
+    ptx::wgmma_fence();
+    multiply_triangle(o, v_new, tiles.factors + kP0, tiles.factors + kP1, true);
+    if constexpr (!kShared) release_last(index);
+    ptx::wgmma_wait<1>();  // S
+    ptx::wgmma_pin(state.S);
+    unscale<Io>(state.S, scale);
+    state.make_operand();
+    last = turn;
+    turn.next();
+    if constexpr (!kShared) read_keys(index + 1, turn);
+    ptx::wgmma_wait<kShared ? 0 : 1>();  // o
+    ptx::wgmma_pin(o);
+    __syncwarp();  // the warp has read the chunk
+    if (lane == 0) chunk.read.arrive();
+    write_o<Io>(o, chunk.v, w, lane);
+  }
+  ptx::wgmma_wait<0>();
+  if (work.chunks > 0) {
+    const int index = work.chunks - 1, valid = work.valid(index);
+    if (valid == kC) {
+      send_o(maps, work, index, column, at(last).v, barrier, elected);
+      if (elected) ptx::bulk_store_wait();
+    } else {         // the rest of the box belongs to others
+      __syncwarp();  // o is there
+      store_rows(at(last).v, w, static_cast<Io*>(a.o) + ((work.begin + std::int64_t{index} * kC) * a.HV + work.h) * kD + own,
+                 a.HV * kD, valid, lane);
+    }
+  }
+  if (!work.slot.write) return;
+  if (a.state == DType::f32)
+    store_state(static_cast<float*>(a.final_state) + matrix(), state.S, l.group, l.t);
+  else
+    store_state(static_cast<__nv_bfloat16*>(a.final_state) + matrix(), state.S, l.group, l.t);
+}
+
+}  // namespace deltagauge::kernels::gdn::chunk_sm90
