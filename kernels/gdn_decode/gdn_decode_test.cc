@@ -3,6 +3,7 @@
 #include "kernels/gdn_decode/gdn_decode.h"
 
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "core/inputs.h"
@@ -94,13 +95,29 @@ constexpr const char* kStates[] = {"f32", "bf16"};
 
 TEST_F(GdnDecode, APoolAtAnOddAddressGivesTheBitsOfAnAlignedOne) {
   for (const char* state : kStates)
-    for (const char* K : {"64", "128", "256"}) {
-      const Case c = parse_id("gdn_decode/fwd/len=1x3,HK=1,HV=2,K=" + std::string(K) +
-                              ",V=70/bf16/h0=normal=1/slots=5/idx=permuted=1/state=" + state);
+    for (const char* sizes : {"K=64,V=96", "K=128,V=96", "K=256,V=96", "K=128,V=70", "K=100,V=96"}) {
+      const Case c = parse_id("gdn_decode/fwd/len=1x3,HK=1,HV=2," + std::string(sizes) +
+                              "/bf16/h0=normal=1/slots=5/idx=permuted=1/state=" + state);
       Call aligned(c), odd(c, 0, 1);
       aligned.run();
       odd.run();
       expect_same(c, odd, aligned);
+    }
+}
+
+// Calls on much state hold other rows in flight and pass other caches.
+TEST_F(GdnDecode, ALargeCallGivesTheBitsOfASmallOne) {
+  for (const char* state : kStates)
+    for (const auto& [B, K] : {std::pair(70, 64), std::pair(35, 128), std::pair(18, 256)}) {  // 35 MiB or 70
+      const Case c = parse_id("gdn_decode/fwd/len=1x" + std::to_string(B) + ",HK=16,HV=32,K=" + std::to_string(K) +
+                              ",V=128/bf16/h0=normal=1/slots=" + std::to_string(B + 1) + "/idx=permuted=1/state=" + state);
+      Call large(c), small(c);
+      small.args().B = 1;
+      large.run();
+      small.run();
+      EXPECT_TRUE(bitwise_equal(rows(large.o(), 0, 1), rows(small.o(), 0, 1))) << to_id(c);
+      const std::int64_t slot = c.problem.state_indices().at(0);
+      EXPECT_TRUE(bitwise_equal(large.slot(slot), small.slot(slot))) << to_id(c);
     }
 }
 
