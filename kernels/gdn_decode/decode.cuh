@@ -14,6 +14,7 @@
 #include "kernels/device/divisor.cuh"
 #include "kernels/device/gate.cuh"
 #include "kernels/device/ptx/global_16.cuh"
+#include "kernels/device/ptx/griddepcontrol.cuh"
 #include "kernels/device/row_norm.cuh"
 #include "kernels/gdn_decode/launch.cuh"
 #include "kernels/runtime/arguments.h"
@@ -197,7 +198,6 @@ __global__ void __launch_bounds__(Tile::kBlock, Tile::kWarpsPerSm * 32 / Tile::k
   constexpr bool kWhole = kAccess != Access::Single;
   const Args& a = p.args;
   const std::uint32_t warp = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
-  if (warp >= p.warps) return;
   const std::uint32_t head = p.splits.quotient(warp), split = p.splits.remainder(warp, head);
   const std::uint32_t b = p.heads.quotient(head), h = p.heads.remainder(head, b);
   const int K = kWhole ? Tile::kK : static_cast<int>(a.K), V = static_cast<int>(a.V);
@@ -207,6 +207,11 @@ __global__ void __launch_bounds__(Tile::kBlock, Tile::kWarpsPerSm * 32 / Tile::k
   const bool has_own = kWhole || own < V, writes_o = in_row % Tile::kSpare == 0 && has_own;
   const std::int64_t element = static_cast<std::int64_t>(head) * V + own;  // of o
 
+  // Before any access and any return. The kernel behind this one may start once all blocks have waited, not before: one that
+  // said so ahead of its wait would let it run beside the kernel ahead of this one, of which it knows nothing.
+  ptx::wait_for_dependency();
+  ptx::launch_dependents();
+  if (warp >= p.warps) return;
   const std::int32_t slot = a.state_indices[b];
   const bool fresh = a.has_initial_state != nullptr && a.has_initial_state[b] == 0;
   const Io* packed = static_cast<const Io*>(a.packed_qkv) + b * p.token;
@@ -308,8 +313,8 @@ void launch(const Args& args, cudaStream_t stream) {
                       .keys = keys,
                       .token = 2 * keys + args.HV * args.V};
   const int threads = warps <= kFewWarps ? 32 : Tile::kBlock;
-  runtime::launch("gdn_decode", kernel<Io, Tile, Stored, Math>, (warps * 32 + threads - 1) / threads, threads, 0, stream,
-                  params);
+  runtime::launch_dependent<kernel<Io, Tile, Stored, Math>>("gdn_decode", (warps * 32 + threads - 1) / threads, threads, 0,
+                                                            stream, params);
 }
 
 template <class Io, class Stored, int kK, class Math>

@@ -138,6 +138,49 @@ TEST_F(GdnDecode, WithoutFlagsEverySlotIsRead) {
   expect_same(c, none, flags);
 }
 
+// A call may start while the one before it ends (launch_dependent), and reads what that one wrote: the pool, or o.
+TEST_F(GdnDecode, CallsInARowGiveTheBitsOfCallsOneByOne) {
+  constexpr int kCalls = 50;
+  for (const char* state : kStates)
+    for (const char* sizes : {"len=1x1,HK=16,HV=32,K=128,V=128", "len=1x8,HK=16,HV=32,K=128,V=128",
+                              "len=1x40,HK=16,HV=32,K=128,V=128", "len=1x6,HK=2,HV=4,K=100,V=70"}) {
+      const Case c =
+          parse_id("gdn_decode/fwd/" + std::string(sizes) + "/bf16/h0=normal=1/slots=41/idx=permuted=1/state=" + state);
+      Call one_by_one(c), in_a_row(c), captured(c);
+      for (int i = 0; i < kCalls; ++i) one_by_one.run();
+      for (int i = 0; i < kCalls; ++i) fwd(in_a_row.args(), in_a_row.stream().get());
+      in_a_row.stream().sync();
+      expect_same(c, in_a_row, one_by_one);
+      Graph graph(captured.stream(), [&] {
+        for (int i = 0; i < kCalls; ++i) fwd(captured.args(), captured.stream().get());
+      });
+      graph.launch(captured.stream());
+      captured.stream().sync();
+      expect_same(c, captured, one_by_one);
+    }
+}
+
+TEST_F(GdnDecode, ACallReadsWhatTheOneBeforeItWrote) {
+  const std::string rest = ",K=64,V=64/bf16/h0=normal=1/slots=65/idx=permuted=1";
+  const Case first = parse_id("gdn_decode/fwd/len=1x64,HK=2,HV=4" + rest);
+  const Case second = parse_id("gdn_decode/fwd/len=1x64,HK=1,HV=2" + rest);  // whose row of packed_qkv is as long as an o
+  const auto in_turn = [](Call& a, Call& b, const auto& after) {
+    b.args().packed_qkv = a.args().o;
+    for (int i = 0; i < 50; ++i) {
+      fwd(a.args(), a.stream().get());
+      after();
+      fwd(b.args(), a.stream().get());
+      after();
+    }
+  };
+  Call a(first), b(second), want_a(first), want_b(second);
+  in_turn(want_a, want_b, [&] { want_a.stream().sync(); });
+  in_turn(a, b, [] {});
+  a.stream().sync();
+  expect_same(first, a, want_a);
+  expect_same(second, b, want_b);
+}
+
 // The index -1 and 0 write nothing but zeros to their rows, and a captured call looks at the indices of the replay.
 TEST_F(GdnDecode, AGraphFollowsTheIndicesInMemory) {
   const Case c = parse_id("gdn_decode/fwd/len=1x4,HK=2,HV=4,K=64,V=64/bf16/h0=normal=1/slots=6/idx=1+2+3+4");
