@@ -223,10 +223,6 @@ __global__ void __launch_bounds__(Tile::kBlock, Tile::kWarpsPerSm * 32 / Tile::k
   const std::uint32_t beta_bits = load_bits(a.raw_beta, a.beta_dtype, head);
   const float dt_bias = a.dt_bias[h], A_log = a.A_log[h];
   const float v = has_own ? to_f32(packed[2 * p.keys + static_cast<std::int64_t>(h) * V + own]) : 0.0f;
-  if (slot <= 0) {  // no slot: zero, and nothing else
-    if (writes_o) static_cast<Io*>(a.o)[element] = from_f32<Io>(0.0f);
-    return;
-  }
 
   // This lane's first pack; the pack (i, j) is distance(i, j) elements on, and left(i, j) of its elements are there.
   Stored* state = static_cast<Stored*>(a.pool) + slot * a.slot_stride +
@@ -236,13 +232,17 @@ __global__ void __launch_bounds__(Tile::kBlock, Tile::kWarpsPerSm * 32 / Tile::k
     return kWhole ? kPack : row0 + i * Tile::kBeside + beside < V ? K - (j * Tile::kLanes + in_row) * kPack : 0;
   };
   Words<Stored> s[kDeep][kPacks];
+  const auto each_pack = [&](const auto& act) {
 #pragma unroll
-  for (int i = 0; i < kDeep; ++i)
+    for (int i = 0; i < kDeep; ++i)
 #pragma unroll
-    for (int j = 0; j < kPacks; ++j) {
-      s[i][j].clear();
-      if (!fresh) s[i][j].template load<kAccess>(state + distance(i, j), left(i, j));
-    }
+      for (int j = 0; j < kPacks; ++j) act(i, j);
+  };
+  if (slot > 0 && !fresh) {
+    each_pack([&](int i, int j) { s[i][j].template load<kAccess>(state + distance(i, j), left(i, j)); });
+  } else {
+    each_pack([&](int i, int j) { s[i][j].clear(); });
+  }
 
   normalise<Math, Tile::kLanes>(q, k);
   const float kq = dot<Tile::kLanes>(k, q);
@@ -250,12 +250,7 @@ __global__ void __launch_bounds__(Tile::kBlock, Tile::kWarpsPerSm * 32 / Tile::k
   const float alpha = Math::exp(softplus_gate<Math>(y, gate_scale(A_log)));
   const float beta = scaled_sigmoid<Math>(a.neg_eigval ? 2.0f : 1.0f, bits_to_f32(beta_bits, a.beta_dtype));
 
-  if (alpha == 0.0f) {  // forgetting is exact: 0 * inf would be NaN
-#pragma unroll
-    for (int i = 0; i < kDeep; ++i)
-#pragma unroll
-      for (int j = 0; j < kPacks; ++j) s[i][j].clear();
-  }
+  if (alpha == 0.0f) each_pack([&](int i, int j) { s[i][j].clear(); });  // forgetting is exact: 0 * inf would be NaN
   float sk[kDeep / 2], sq[kDeep / 2];
 #pragma unroll
   for (int i = 0; i < kDeep / 2; ++i) {
@@ -275,7 +270,9 @@ __global__ void __launch_bounds__(Tile::kBlock, Tile::kWarpsPerSm * 32 / Tile::k
   }
   const float seen = fold<Tile::kLanes / 4>(sk, in_row), read = fold<Tile::kLanes / 4>(sq, in_row);
   const float u = beta * (v - alpha * seen);
-  if (writes_o) static_cast<Io*>(a.o)[element] = from_f32<Io>(a.scale * fmaf(alpha, read, u * kq));
+  const float o = slot > 0 ? a.scale * fmaf(alpha, read, u * kq) : 0.0f;
+  if (writes_o) static_cast<Io*>(a.o)[element] = from_f32<Io>(o);
+  if (slot <= 0) return;  // only here: ahead of the loads' uses it would make the loads of q, k and v wait for the slot
 
 #pragma unroll
   for (int i = 0; i < kDeep; ++i) {
