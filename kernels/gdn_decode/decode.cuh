@@ -22,7 +22,7 @@
 
 namespace deltagauge::kernels::gdn_decode {
 
-inline constexpr std::uint32_t kFewWarps = 256;  // up to here a block is one warp, so that they spread over all SMs
+inline constexpr std::uint32_t kFewWarps = 1024;  // up to here a block is one warp, so that they spread over all SMs
 inline constexpr unsigned kAll = 0xffffffffu;
 
 // How a warp reads and writes its rows. Stream and Stay: K is kK, every warp has all of its rows, and rows of the pool, q
@@ -32,14 +32,15 @@ enum class Access {
   Stay,    // state is left to the caches' own order: faster where it is large
   Single,  // element by element, any size and address
 };
-inline constexpr std::int64_t kSmallState = 32 << 20;  // bytes, about half of an H100's or H200's L2
+// Bytes of a call's state. Up to kTinyState few rows a warp are faster, since there are more warps to wait for them;
+// kSmallState, about half of an H100's or H200's L2, ends Stream. Measured at 1, 2, 8, 16, 32, 64, ... MiB.
+inline constexpr std::int64_t kTinyState = 4 << 20, kSmallState = 32 << 20;
 
-// Where the elements of rows of up to kSize channels lie.
-template <class Stored, int kSize, Access kHow>
+// Where the elements of rows of up to kSize channels lie. kInFlight: packs a lane.
+template <class Stored, int kSize, Access kHow, int kInFlight>
 struct Tiling {
   static constexpr int kK = kSize;
   static constexpr Access kAccess = kHow;
-  static constexpr int kInFlight = kHow == Access::Stream && kK > 64 && sizeof(Stored) == 4 ? 16 : 8;  // packs a lane
   static constexpr int kPack = 16 / sizeof(Stored);  // elements a lane and pack
   static constexpr int kLanes = kK / kPack < 32 ? kK / kPack : 32, kPacks = kK / (kLanes * kPack);
   static constexpr int kBeside = 32 / kLanes;                    // rows side by side in a warp
@@ -47,9 +48,10 @@ struct Tiling {
   static constexpr int kRows = kDeep * kBeside;                  // of a warp
   static constexpr int kSpare = kLanes / kDeep;                  // lanes that end up with the same sum
   static constexpr int kBlock = kHow == Access::Stay ? 32 : 64;  // threads
-  // Asked of the compiler: 128, 80 or 96 registers a thread.
-  static constexpr int kWarpsPerSm = kHow == Access::Single || kInFlight == 16 ? 16 : sizeof(Stored) == 4 ? 24 : 20;
-  static_assert(kDeep >= 2 && kDeep <= kLanes && kRows <= 32 && kRows % kPack == 0);
+  // Asked of the compiler: 64, 80, 96 or 128 registers a thread.
+  static constexpr int kOfEight = sizeof(Stored) == 4 ? 24 : 20;
+  static constexpr int kWarpsPerSm = kInFlight == 4 ? 32 : kInFlight == 8 && kHow != Access::Single ? kOfEight : 16;
+  static_assert(kDeep >= 2 && kDeep <= kLanes && kRows <= 32);
 };
 
 struct Params {
@@ -288,13 +290,13 @@ __global__ void __launch_bounds__(Tile::kBlock, Tile::kWarpsPerSm * 32 / Tile::k
   }
 }
 
-// Whether rows of this size can be read and written as Stream and Stay do it.
+// Whether rows of this size can be read and written as Stream and Stay do it. V a multiple of a pack: so every row of
+// packed_qkv starts at a pack.
 template <class Io, class Stored, class Tile>
 bool whole(const Args& args) {
   using IoPack = Pack<Io, Tile::kPack>;
-  static_assert(Tile::kK % Tile::kPack == 0 &&
-                Tile::kRows % Tile::kPack == 0);  // so every row of packed_qkv starts at a pack
-  return args.K == Tile::kK && args.V % Tile::kRows == 0 && runtime::aligned(args.pool, 16) &&
+  static_assert(Tile::kK % Tile::kPack == 0);
+  return args.K == Tile::kK && args.V % Tile::kRows == 0 && args.V % Tile::kPack == 0 && runtime::aligned(args.pool, 16) &&
          args.slot_stride * sizeof(Stored) % 16 == 0 && runtime::aligned(args.packed_qkv, alignof(IoPack));
 }
 
@@ -316,12 +318,15 @@ void launch(const Args& args, cudaStream_t stream) {
 
 template <class Io, class Stored, int kK, class Math>
 void launch_at(const Args& args, cudaStream_t stream) {
-  using Small = Tiling<Stored, kK, Access::Stream>;
-  using Large = Tiling<Stored, kK, Access::Stay>;
-  const bool small = args.B * args.HV * args.V * args.K * std::int64_t{sizeof(Stored)} <= kSmallState;
-  if (small && whole<Io, Stored, Small>(args)) return launch<Io, Stored, Small, Math>(args, stream);
+  constexpr int kSmall = sizeof(Stored) == 2 ? 4 : kK == 64 ? 8 : 16;
+  using Tiny = Tiling<Stored, kK, Access::Stream, 4>;
+  using Small = Tiling<Stored, kK, Access::Stream, kSmall>;
+  using Large = Tiling<Stored, kK, Access::Stay, 8>;
+  const std::int64_t state = args.B * args.HV * args.V * args.K * std::int64_t{sizeof(Stored)};
+  if (state <= kTinyState && whole<Io, Stored, Tiny>(args)) return launch<Io, Stored, Tiny, Math>(args, stream);
+  if (state <= kSmallState && whole<Io, Stored, Small>(args)) return launch<Io, Stored, Small, Math>(args, stream);
   if (whole<Io, Stored, Large>(args)) return launch<Io, Stored, Large, Math>(args, stream);
-  launch<Io, Stored, Tiling<Stored, kK, Access::Single>, Math>(args, stream);
+  launch<Io, Stored, Tiling<Stored, kK, Access::Single, 8>, Math>(args, stream);
 }
 
 template <class Io, class Stored, class Math>
