@@ -147,10 +147,10 @@ TEST_F(GdnDecode, WithoutFlagsEverySlotIsRead) {
 TEST_F(GdnDecode, CallsInARowGiveTheBitsOfCallsOneByOne) {
   constexpr int kCalls = 50;
   for (const char* state : kStates)
-    for (const char* sizes : {"len=1x1,HK=16,HV=32,K=128,V=128", "len=1x8,HK=16,HV=32,K=128,V=128",
-                              "len=1x40,HK=16,HV=32,K=128,V=128", "len=1x6,HK=2,HV=4,K=100,V=70"}) {
-      const Case c =
-          parse_id("gdn_decode/fwd/" + std::string(sizes) + "/bf16/h0=normal=1/slots=41/idx=permuted=1/state=" + state);
+    for (const auto& [B, sizes] : {std::pair(1, "HK=16,HV=32,K=128,V=128"), std::pair(8, "HK=16,HV=32,K=128,V=128"),
+                                   std::pair(40, "HK=16,HV=32,K=128,V=128"), std::pair(6, "HK=2,HV=4,K=100,V=70")}) {
+      const Case c = parse_id("gdn_decode/fwd/len=1x" + std::to_string(B) + "," + sizes +
+                              "/bf16/h0=normal=1/slots=" + std::to_string(B + 1) + "/idx=permuted=1/state=" + state);
       Call one_by_one(c), in_a_row(c), captured(c);
       for (int i = 0; i < kCalls; ++i) one_by_one.run();
       for (int i = 0; i < kCalls; ++i) fwd(in_a_row.args(), in_a_row.stream().get());
