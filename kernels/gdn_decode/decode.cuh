@@ -10,10 +10,11 @@
 #pragma once
 #include <cuda_runtime.h>
 
-#include <algorithm>
-
 #include "kernels/device/convert.cuh"
+#include "kernels/device/divisor.cuh"
 #include "kernels/device/gate.cuh"
+#include "kernels/device/ptx/global_16.cuh"
+#include "kernels/device/ptx/griddepcontrol.cuh"
 #include "kernels/device/row_norm.cuh"
 #include "kernels/gdn_decode/launch.cuh"
 #include "kernels/runtime/arguments.h"
@@ -21,29 +22,43 @@
 
 namespace deltagauge::kernels::gdn_decode {
 
-inline constexpr int kBlock = 64;                // threads
-inline constexpr std::uint32_t kFewWarps = 256;  // up to here a block is one warp, so that they spread over all SMs
+inline constexpr std::uint32_t kFewWarps = 1024;  // up to here a block is one warp, so that they spread over all SMs
 inline constexpr unsigned kAll = 0xffffffffu;
 
-// Where the elements of rows of up to kK channels lie.
-template <class Stored, int kK, bool kWide>
+// How a warp reads and writes its rows. Stream and Stay: K is kK, every warp has all of its rows, and rows of the pool, q
+// and k start at multiples of a pack; so every access is a pack at a fixed distance from the first, without a condition.
+enum class Access {
+  Stream,  // state is marked as used once: faster where a call's state is small beside L2
+  Stay,    // state is left to the caches' own order: faster where it is large
+  Single,  // element by element, any size and address
+};
+// Bytes of a call's state. Up to kTinyState few rows a warp are faster, since there are more warps to wait for them;
+// kSmallState, about half of an H100's or H200's L2, ends Stream. Measured at 1, 2, 8, 16, 32, 64, ... MiB.
+inline constexpr std::int64_t kTinyState = 4 << 20, kSmallState = 32 << 20;
+
+// Where the elements of rows of up to kSize channels lie. kInFlight: packs a lane.
+template <class Stored, int kSize, Access kHow, int kInFlight>
 struct Tiling {
-  static constexpr int kInFlight = kWide && kK > 64 && sizeof(Stored) == 4 ? 16 : 8;  // packs a lane, as registers allow
-  static constexpr int kPack = 16 / sizeof(Stored);                                   // elements a lane and pack
+  static constexpr int kK = kSize;
+  static constexpr Access kAccess = kHow;
+  static constexpr int kPack = 16 / sizeof(Stored);  // elements a lane and pack
   static constexpr int kLanes = kK / kPack < 32 ? kK / kPack : 32, kPacks = kK / (kLanes * kPack);
-  static constexpr int kBeside = 32 / kLanes;                            // rows side by side in a warp
-  static constexpr int kDeep = kInFlight / kPacks;                       // and one after the other
-  static constexpr int kRows = kDeep * kBeside;                          // of a warp
-  static constexpr int kSpare = kLanes / kDeep;                          // lanes that end up with the same sum
-  static constexpr int kBlocksPerSm = kWide && kInFlight == 8 ? 10 : 8;  // 96 or 128 registers a thread
-  static_assert(kDeep <= kLanes && kRows <= 32);
+  static constexpr int kBeside = 32 / kLanes;                    // rows side by side in a warp
+  static constexpr int kDeep = kInFlight / kPacks;               // and one after the other
+  static constexpr int kRows = kDeep * kBeside;                  // of a warp
+  static constexpr int kSpare = kLanes / kDeep;                  // lanes that end up with the same sum
+  static constexpr int kBlock = kHow == Access::Stay ? 32 : 64;  // threads
+  // Asked of the compiler: 64, 80, 96 or 128 registers a thread.
+  static constexpr int kOfEight = sizeof(Stored) == 4 ? 24 : 20;
+  static constexpr int kWarpsPerSm = kInFlight == 4 ? 32 : kInFlight == 8 && kHow != Access::Single ? kOfEight : 16;
+  static_assert(kDeep >= 2 && kDeep <= kLanes && kRows <= 32);
 };
 
 struct Params {
   Args args;
-  std::uint32_t splits, warps;  // row blocks of a head; of the whole call
-  std::uint32_t group;          // value heads a key head
-  bool wide_io;                 // rows of q and k can be read in packs
+  Divisor splits, heads, group;  // row blocks of a head; value heads; value heads a key head
+  std::uint32_t warps;           // of the whole call
+  std::int64_t keys, token;      // elements of the q of a token, which are those of its k; and of all of it
 };
 
 // a on the lanes without the bit of mask, b on those with it, each with the other lane's: half of the exchanges of two sums.
@@ -69,58 +84,87 @@ __device__ float fold(const float (&x)[kCount], int lane) {
   }
 }
 
+// The sum over a row's lanes and this lane's channels of x y; every lane has it.
+template <int kLanes, int kCount>
+__device__ float dot(const float (&x)[kCount], const float (&y)[kCount]) {
+  float sum[1] = {0.0f};
+#pragma unroll
+  for (int c = 0; c < kCount; ++c) sum[0] = fmaf(x[c], y[c], sum[0]);
+  return fold<kLanes / 2>(sum, 0);
+}
+template <int kCount>
+__device__ void multiply(float (&x)[kCount], float by) {
+#pragma unroll
+  for (int c = 0; c < kCount; ++c) x[c] *= by;
+}
+
 // This lane's channels of q or k, normalised: x / sqrt(sum x^2 + 1e-6). Every row's lanes hold a copy.
 template <class Math, int kLanes, int kCount>
 __device__ void normalise(float (&x)[kCount]) {
   const RowNorm norm = row_norm<Math>([&](float down) {
-    float sum[1] = {0.0f};
+    float less[kCount];
 #pragma unroll
-    for (int c = 0; c < kCount; ++c) sum[0] = fmaf(x[c] * down, x[c] * down, sum[0]);
-    return fold<kLanes / 2>(sum, 0);
+    for (int c = 0; c < kCount; ++c) less[c] = x[c] * down;
+    return dot<kLanes>(less, less);
   });
-#pragma unroll
-  for (int c = 0; c < kCount; ++c) x[c] = x[c] * norm.down * norm.r;
+  multiply(x, norm.down);
+  multiply(x, norm.r);
+}
+// Both, to the same bits: where neither sum is infinite, without a branch between them, so that their exchanges overlap.
+template <class Math, int kLanes, int kCount>
+__device__ void normalise(float (&q)[kCount], float (&k)[kCount]) {
+  const float qq = dot<kLanes>(q, q), kk = dot<kLanes>(k, k);
+  if (__any_sync(kAll, isinf(qq) || isinf(kk))) {
+    normalise<Math, kLanes>(q);
+    normalise<Math, kLanes>(k);
+  } else {
+    multiply(q, Math::inverse_sqrt(qq + 1e-6f));
+    multiply(k, Math::inverse_sqrt(kk + 1e-6f));
+  }
 }
 
 template <class Io, class Tile, int kChannels>
-__device__ void load_key(const Params& p, const Io* row, int lane, float (&x)[kChannels]) {
+__device__ void load_key(const Io* row, int size, int lane, float (&x)[kChannels]) {
 #pragma unroll
   for (int i = 0; i < Tile::kPacks; ++i) {
     const int first = (i * Tile::kLanes + lane) * Tile::kPack;
-    const auto pack = load_pack<Io, Tile::kPack>(row, first, static_cast<int>(p.args.K), p.wide_io);
+    constexpr bool kWide = Tile::kAccess != Access::Single;
+    const auto pack = load_pack<Io, Tile::kPack>(row, first, kWide ? Tile::kK : size, kWide);
 #pragma unroll
     for (int c = 0; c < Tile::kPack; ++c) x[i * Tile::kPack + c] = to_f32(pack.at[c]);
   }
 }
 
-// 16 bytes of the pool as they stand in memory, which nobody else reads and which are soon written: no place in a cache.
+// 16 bytes of the pool as they stand in memory.
 template <class Stored>
 struct Words {
   static constexpr int kPack = 16 / sizeof(Stored);
   std::uint32_t at[4];
 
-  // Elements first .. first + kPack - 1 of a row of size elements; those at and past size are zero and not read.
-  template <bool kWide>
-  __device__ void load(const Stored* row, int first, int size) {
-    uint4 x = make_uint4(0, 0, 0, 0);
-    if constexpr (kWide) {
-      if (first < size) x = __ldcs(reinterpret_cast<const uint4*>(row + first));
-      at[0] = x.x, at[1] = x.y, at[2] = x.z, at[3] = x.w;
-    } else {
+  // The first size elements; the others are zero and not read (size is at least kPack where the access is by packs).
+  template <Access kAccess>
+  __device__ void load(const Stored* from, int size) {
+    if constexpr (kAccess == Access::Single) {
       float of[kPack];
 #pragma unroll
-      for (int c = 0; c < kPack; ++c) of[c] = first + c < size ? to_f32(row[first + c]) : 0.0f;
+      for (int c = 0; c < kPack; ++c) of[c] = c < size ? to_f32(from[c]) : 0.0f;
       set(of);
+    } else {
+      const uint4 x = kAccess == Access::Stream ? __ldcs(reinterpret_cast<const uint4*>(from)) : ptx::load_global_16(from);
+      at[0] = x.x, at[1] = x.y, at[2] = x.z, at[3] = x.w;
     }
   }
-  template <bool kWide>
-  __device__ void store(Stored* row, int first, int size) const {
-    if constexpr (kWide) {
-      if (first < size) __stcs(reinterpret_cast<uint4*>(row + first), make_uint4(at[0], at[1], at[2], at[3]));
-    } else {
+  template <Access kAccess>
+  __device__ void store(Stored* to, int size) const {
+    const uint4 x = make_uint4(at[0], at[1], at[2], at[3]);
+    if constexpr (kAccess == Access::Single) {
 #pragma unroll
       for (int c = 0; c < kPack; ++c)
-        if (first + c < size) row[first + c] = from_f32<Stored>(get(c));
+        if (c < size) to[c] = from_f32<Stored>(get(c));
+    } else if constexpr (kAccess == Access::Stream) {
+      __stcs(reinterpret_cast<uint4*>(to), x);
+    } else {
+      ptx::store_global_16(to, x);
     }
   }
 
@@ -148,65 +192,67 @@ struct Words {
   __device__ void clear() { at[0] = at[1] = at[2] = at[3] = 0; }
 };
 
-// kWide: K is kK and rows of the pool start at multiples of 16 bytes.
-template <class Io, class Stored, int kK, bool kWide, class Math>
-__global__ void __launch_bounds__(kBlock, Tiling<Stored, kK, kWide>::kBlocksPerSm) kernel(const __grid_constant__ Params p) {
-  using Tile = Tiling<Stored, kK, kWide>;
+template <class Io, class Tile, class Stored, class Math>
+__global__ void __launch_bounds__(Tile::kBlock, Tile::kWarpsPerSm * 32 / Tile::kBlock)
+    kernel(const __grid_constant__ Params p) {
   constexpr int kDeep = Tile::kDeep, kPacks = Tile::kPacks, kPack = Tile::kPack, kChannels = kPacks * kPack;
+  constexpr Access kAccess = Tile::kAccess;
+  constexpr bool kWhole = kAccess != Access::Single;
   const Args& a = p.args;
   const std::uint32_t warp = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
-  if (warp >= p.warps) return;
-  const auto HV = static_cast<std::uint32_t>(a.HV);
-  const std::uint32_t head = warp / p.splits, b = head / HV, h = head % HV;
-  const int K = static_cast<int>(a.K), V = static_cast<int>(a.V);
+  const std::uint32_t head = p.splits.quotient(warp), split = p.splits.remainder(warp, head);
+  const std::uint32_t b = p.heads.quotient(head), h = p.heads.remainder(head, b);
+  const int K = kWhole ? Tile::kK : static_cast<int>(a.K), V = static_cast<int>(a.V);
   const int lane = threadIdx.x % 32, in_row = lane % Tile::kLanes, beside = lane / Tile::kLanes;
-  const int row0 = static_cast<int>(warp % p.splits) * Tile::kRows;
+  const int row0 = static_cast<int>(split) * Tile::kRows;
   const int own = row0 + in_row / Tile::kSpare * Tile::kBeside + beside;  // the row whose u and o this lane forms
-  const bool writes_o = in_row % Tile::kSpare == 0 && own < V;
+  const bool has_own = kWhole || own < V, writes_o = in_row % Tile::kSpare == 0 && has_own;
   const std::int64_t element = static_cast<std::int64_t>(head) * V + own;  // of o
 
+  // Before any access and any return. The kernel behind this one may start once all blocks have waited, not before: one that
+  // said so ahead of its wait would let it run beside the kernel ahead of this one, of which it knows nothing.
+  ptx::wait_for_dependency();
+  ptx::launch_dependents();
+  if (warp >= p.warps) return;
   const std::int32_t slot = a.state_indices[b];
   const bool fresh = a.has_initial_state != nullptr && a.has_initial_state[b] == 0;
-  const std::int64_t token = static_cast<std::int64_t>(b) * (2 * a.HK * K + a.HV * V), hk = h / p.group;
-  const Io* packed = static_cast<const Io*>(a.packed_qkv) + token;
+  const Io* packed = static_cast<const Io*>(a.packed_qkv) + b * p.token;
+  const Io* q_row = packed + static_cast<std::int64_t>(p.group.quotient(h)) * K;
+  float q[kChannels], k[kChannels];
+  load_key<Io, Tile>(q_row, K, in_row, q);
+  load_key<Io, Tile>(q_row + p.keys, K, in_row, k);
   const std::uint32_t gate_bits = load_bits(a.raw_gate, a.gate_dtype, head);
   const std::uint32_t beta_bits = load_bits(a.raw_beta, a.beta_dtype, head);
   const float dt_bias = a.dt_bias[h], A_log = a.A_log[h];
-  const float v = own < V ? to_f32(packed[2 * a.HK * K + static_cast<std::int64_t>(h) * V + own]) : 0.0f;
-  float q[kChannels], k[kChannels];
-  load_key<Io, Tile>(p, packed + hk * K, in_row, q);
-  load_key<Io, Tile>(p, packed + (a.HK + hk) * K, in_row, k);
-  if (slot <= 0) {  // no slot: zero, and nothing else
-    if (writes_o) static_cast<Io*>(a.o)[element] = from_f32<Io>(0.0f);
-    return;
+  const float v = has_own ? to_f32(packed[2 * p.keys + static_cast<std::int64_t>(h) * V + own]) : 0.0f;
+
+  // This lane's first pack; the pack (i, j) is distance(i, j) elements on, and left(i, j) of its elements are there.
+  Stored* state = static_cast<Stored*>(a.pool) + slot * a.slot_stride +
+                  (static_cast<std::int64_t>(h) * V + row0 + beside) * K + in_row * kPack;
+  const auto distance = [&](int i, int j) { return i * Tile::kBeside * K + j * Tile::kLanes * kPack; };
+  const auto left = [&](int i, int j) {
+    return kWhole ? kPack : row0 + i * Tile::kBeside + beside < V ? K - (j * Tile::kLanes + in_row) * kPack : 0;
+  };
+  Words<Stored> s[kDeep][kPacks];
+  const auto each_pack = [&](const auto& act) {
+#pragma unroll
+    for (int i = 0; i < kDeep; ++i)
+#pragma unroll
+      for (int j = 0; j < kPacks; ++j) act(i, j);
+  };
+  if (slot > 0 && !fresh) {
+    each_pack([&](int i, int j) { s[i][j].template load<kAccess>(state + distance(i, j), left(i, j)); });
+  } else {
+    each_pack([&](int i, int j) { s[i][j].clear(); });
   }
 
-  Stored* state = static_cast<Stored*>(a.pool) + slot * a.slot_stride + static_cast<std::int64_t>(h) * V * K;
-  Words<Stored> s[kDeep][kPacks];
-#pragma unroll
-  for (int i = 0; i < kDeep; ++i)
-#pragma unroll
-    for (int j = 0; j < kPacks; ++j) {
-      const int row = row0 + i * Tile::kBeside + beside;
-      s[i][j].template load<kWide>(state + row * K, (j * Tile::kLanes + in_row) * kPack, row < V && !fresh ? K : 0);
-    }
-
-  normalise<Math, Tile::kLanes>(q);
-  normalise<Math, Tile::kLanes>(k);
-  float dot[1] = {0.0f};
-#pragma unroll
-  for (int c = 0; c < kChannels; ++c) dot[0] = fmaf(k[c], q[c], dot[0]);
-  const float kq = fold<Tile::kLanes / 2>(dot, 0);
+  normalise<Math, Tile::kLanes>(q, k);
+  const float kq = dot<Tile::kLanes>(k, q);
   const float y = bits_to_f32(gate_bits, a.gate_dtype) + dt_bias;
   const float alpha = Math::exp(softplus_gate<Math>(y, gate_scale(A_log)));
   const float beta = scaled_sigmoid<Math>(a.neg_eigval ? 2.0f : 1.0f, bits_to_f32(beta_bits, a.beta_dtype));
 
-  if (alpha == 0.0f) {  // forgetting is exact: 0 * inf would be NaN
-#pragma unroll
-    for (int i = 0; i < kDeep; ++i)
-#pragma unroll
-      for (int j = 0; j < kPacks; ++j) s[i][j].clear();
-  }
+  if (alpha == 0.0f) each_pack([&](int i, int j) { s[i][j].clear(); });  // forgetting is exact: 0 * inf would be NaN
   float sk[kDeep / 2], sq[kDeep / 2];
 #pragma unroll
   for (int i = 0; i < kDeep / 2; ++i) {
@@ -226,11 +272,12 @@ __global__ void __launch_bounds__(kBlock, Tiling<Stored, kK, kWide>::kBlocksPerS
   }
   const float seen = fold<Tile::kLanes / 4>(sk, in_row), read = fold<Tile::kLanes / 4>(sq, in_row);
   const float u = beta * (v - alpha * seen);
-  if (writes_o) static_cast<Io*>(a.o)[element] = from_f32<Io>(a.scale * fmaf(alpha, read, u * kq));
+  const float o = slot > 0 ? a.scale * fmaf(alpha, read, u * kq) : 0.0f;
+  if (writes_o) static_cast<Io*>(a.o)[element] = from_f32<Io>(o);
+  if (slot <= 0) return;  // only here: ahead of the loads' uses it would make the loads of q, k and v wait for the slot
 
 #pragma unroll
   for (int i = 0; i < kDeep; ++i) {
-    const int row = row0 + i * Tile::kBeside + beside;
     const float write = __shfl_sync(kAll, u, beside * Tile::kLanes + i * Tile::kSpare);
 #pragma unroll
     for (int j = 0; j < kPacks; ++j) {
@@ -238,37 +285,55 @@ __global__ void __launch_bounds__(kBlock, Tiling<Stored, kK, kWide>::kBlocksPerS
 #pragma unroll
       for (int c = 0; c < kPack; ++c) next[c] = fmaf(write, k[j * kPack + c], alpha * s[i][j].get_again(c));
       s[i][j].set(next);
-      s[i][j].template store<kWide>(state + row * K, (j * Tile::kLanes + in_row) * kPack, row < V ? K : 0);
+      s[i][j].template store<kAccess>(state + distance(i, j), left(i, j));
     }
   }
 }
 
-template <class Io, class Stored, int kK, bool kWide, class Math>
-void launch(const Args& args, cudaStream_t stream) {
-  using Tile = Tiling<Stored, kK, kWide>;
+// Whether rows of this size can be read and written as Stream and Stay do it. V a multiple of a pack: so every row of
+// packed_qkv starts at a pack.
+template <class Io, class Stored, class Tile>
+bool whole(const Args& args) {
   using IoPack = Pack<Io, Tile::kPack>;
+  static_assert(Tile::kK % Tile::kPack == 0);
+  return args.K == Tile::kK && args.V % Tile::kRows == 0 && args.V % Tile::kPack == 0 && runtime::aligned(args.pool, 16) &&
+         args.slot_stride * sizeof(Stored) % 16 == 0 && runtime::aligned(args.packed_qkv, alignof(IoPack));
+}
+
+template <class Io, class Stored, class Tile, class Math>
+void launch(const Args& args, cudaStream_t stream) {
   const std::int64_t splits = (args.V + Tile::kRows - 1) / Tile::kRows, warps = args.B * args.HV * splits;
-  const std::int64_t token = 2 * args.HK * args.K + args.HV * args.V;
+  const std::int64_t keys = args.HK * args.K;
   const Params params{.args = args,
-                      .splits = static_cast<std::uint32_t>(splits),
+                      .splits = Divisor(static_cast<std::uint32_t>(splits)),
+                      .heads = Divisor(static_cast<std::uint32_t>(args.HV)),
+                      .group = Divisor(static_cast<std::uint32_t>(args.HV / args.HK)),
                       .warps = static_cast<std::uint32_t>(warps),
-                      .group = static_cast<std::uint32_t>(args.HV / args.HK),
-                      .wide_io = args.K % Tile::kPack == 0 && token % Tile::kPack == 0 &&
-                                 runtime::aligned(args.packed_qkv, alignof(IoPack))};
-  const int threads = warps <= kFewWarps ? 32 : kBlock;
-  runtime::launch("gdn_decode", kernel<Io, Stored, kK, kWide, Math>, (warps * 32 + threads - 1) / threads, threads, 0,
-                  stream, params);
+                      .keys = keys,
+                      .token = 2 * keys + args.HV * args.V};
+  const int threads = warps <= kFewWarps ? 32 : Tile::kBlock;
+  runtime::launch_dependent<kernel<Io, Tile, Stored, Math>>("gdn_decode", (warps * 32 + threads - 1) / threads, threads, 0,
+                                                            stream, params);
+}
+
+template <class Io, class Stored, int kK, class Math>
+void launch_at(const Args& args, cudaStream_t stream) {
+  constexpr int kSmall = sizeof(Stored) == 2 ? 4 : kK == 64 ? 8 : 16;
+  using Tiny = Tiling<Stored, kK, Access::Stream, 4>;
+  using Small = Tiling<Stored, kK, Access::Stream, kSmall>;
+  using Large = Tiling<Stored, kK, Access::Stay, 8>;
+  const std::int64_t state = args.B * args.HV * args.V * args.K * std::int64_t{sizeof(Stored)};
+  if (state <= kTinyState && whole<Io, Stored, Tiny>(args)) return launch<Io, Stored, Tiny, Math>(args, stream);
+  if (state <= kSmallState && whole<Io, Stored, Small>(args)) return launch<Io, Stored, Small, Math>(args, stream);
+  if (whole<Io, Stored, Large>(args)) return launch<Io, Stored, Large, Math>(args, stream);
+  launch<Io, Stored, Tiling<Stored, kK, Access::Single, 8>, Math>(args, stream);
 }
 
 template <class Io, class Stored, class Math>
 void launch_on(const Args& args, cudaStream_t stream) {
-  const bool wide = runtime::aligned(args.pool, 16) && args.slot_stride * sizeof(Stored) % 16 == 0;
-  if (args.K == 64 && wide) return launch<Io, Stored, 64, true, Math>(args, stream);
-  if (args.K == 128 && wide) return launch<Io, Stored, 128, true, Math>(args, stream);
-  if (args.K == 256 && wide) return launch<Io, Stored, 256, true, Math>(args, stream);
-  if (args.K <= 64) return launch<Io, Stored, 64, false, Math>(args, stream);
-  if (args.K <= 128) return launch<Io, Stored, 128, false, Math>(args, stream);
-  launch<Io, Stored, 256, false, Math>(args, stream);
+  if (args.K <= 64) return launch_at<Io, Stored, 64, Math>(args, stream);
+  if (args.K <= 128) return launch_at<Io, Stored, 128, Math>(args, stream);
+  launch_at<Io, Stored, 256, Math>(args, stream);
 }
 
 template <class Io, class Math>

@@ -3,6 +3,7 @@
 #include "kernels/gdn_decode/gdn_decode.h"
 
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "core/inputs.h"
@@ -94,13 +95,34 @@ constexpr const char* kStates[] = {"f32", "bf16"};
 
 TEST_F(GdnDecode, APoolAtAnOddAddressGivesTheBitsOfAnAlignedOne) {
   for (const char* state : kStates)
-    for (const char* K : {"64", "128", "256"}) {
-      const Case c = parse_id("gdn_decode/fwd/len=1x3,HK=1,HV=2,K=" + std::string(K) +
-                              ",V=70/bf16/h0=normal=1/slots=5/idx=permuted=1/state=" + state);
+    for (const char* sizes : {"K=64,V=96", "K=128,V=96", "K=256,V=96", "K=128,V=70", "K=100,V=96"}) {
+      const Case c = parse_id("gdn_decode/fwd/len=1x3,HK=1,HV=2," + std::string(sizes) +
+                              "/bf16/h0=normal=1/slots=5/idx=permuted=1/state=" + state);
       Call aligned(c), odd(c, 0, 1);
       aligned.run();
       odd.run();
       expect_same(c, odd, aligned);
+    }
+}
+
+// Calls on much state hold other rows in flight and pass other caches.
+TEST_F(GdnDecode, ALargeCallGivesTheBitsOfASmallOne) {
+  for (const char* state : kStates)
+    for (const auto& [B, K] : {std::pair(70, 64), std::pair(35, 128), std::pair(18, 256)}) {  // 35 MiB or 70
+      const Case c = parse_id("gdn_decode/fwd/len=1x" + std::to_string(B) + ",HK=16,HV=32,K=" + std::to_string(K) +
+                              ",V=128/bf16/h0=normal=1/slots=" + std::to_string(B + 1) + "/idx=permuted=1/state=" + state);
+      Call large(c);
+      large.run();
+      for (const int few : {1, 8}) {
+        Call small(c);
+        small.args().B = few;
+        small.run();
+        EXPECT_TRUE(bitwise_equal(rows(large.o(), 0, few), rows(small.o(), 0, few))) << to_id(c) << " B = " << few;
+        for (int b = 0; b < few; ++b) {
+          const std::int64_t slot = c.problem.state_indices().at(b);
+          EXPECT_TRUE(bitwise_equal(large.slot(slot), small.slot(slot))) << to_id(c) << " B = " << few << " slot " << slot;
+        }
+      }
     }
 }
 
@@ -119,6 +141,49 @@ TEST_F(GdnDecode, WithoutFlagsEverySlotIsRead) {
   flags.run();
   none.run();
   expect_same(c, none, flags);
+}
+
+// A call may start while the one before it ends (launch_dependent), and reads what that one wrote: the pool, or o.
+TEST_F(GdnDecode, CallsInARowGiveTheBitsOfCallsOneByOne) {
+  constexpr int kCalls = 50;
+  for (const char* state : kStates)
+    for (const auto& [B, sizes] : {std::pair(1, "HK=16,HV=32,K=128,V=128"), std::pair(8, "HK=16,HV=32,K=128,V=128"),
+                                   std::pair(40, "HK=16,HV=32,K=128,V=128"), std::pair(6, "HK=2,HV=4,K=100,V=70")}) {
+      const Case c = parse_id("gdn_decode/fwd/len=1x" + std::to_string(B) + "," + sizes +
+                              "/bf16/h0=normal=1/slots=" + std::to_string(B + 1) + "/idx=permuted=1/state=" + state);
+      Call one_by_one(c), in_a_row(c), captured(c);
+      for (int i = 0; i < kCalls; ++i) one_by_one.run();
+      for (int i = 0; i < kCalls; ++i) fwd(in_a_row.args(), in_a_row.stream().get());
+      in_a_row.stream().sync();
+      expect_same(c, in_a_row, one_by_one);
+      Graph graph(captured.stream(), [&] {
+        for (int i = 0; i < kCalls; ++i) fwd(captured.args(), captured.stream().get());
+      });
+      graph.launch(captured.stream());
+      captured.stream().sync();
+      expect_same(c, captured, one_by_one);
+    }
+}
+
+TEST_F(GdnDecode, ACallReadsWhatTheOneBeforeItWrote) {
+  const std::string rest = ",K=64,V=64/bf16/h0=normal=1/slots=65/idx=permuted=1";
+  const Case first = parse_id("gdn_decode/fwd/len=1x64,HK=2,HV=4" + rest);
+  const Case second = parse_id("gdn_decode/fwd/len=1x64,HK=1,HV=2" + rest);  // whose row of packed_qkv is as long as an o
+  const auto in_turn = [](Call& a, Call& b, const auto& after) {
+    b.args().packed_qkv = a.args().o;
+    for (int i = 0; i < 50; ++i) {
+      fwd(a.args(), a.stream().get());
+      after();
+      fwd(b.args(), a.stream().get());
+      after();
+    }
+  };
+  Call a(first), b(second), want_a(first), want_b(second);
+  in_turn(want_a, want_b, [&] { want_a.stream().sync(); });
+  in_turn(a, b, [] {});
+  a.stream().sync();
+  expect_same(first, a, want_a);
+  expect_same(second, b, want_b);
 }
 
 // The index -1 and 0 write nothing but zeros to their rows, and a captured call looks at the indices of the replay.
