@@ -6,7 +6,7 @@
 #include "kernels/gdn/chunk_sm90_prepare.cuh"
 #include "kernels/gdn/chunk_sm90_state.cuh"
 #include "kernels/runtime/launch.cuh"
-#include "kernels/runtime/tensor_map.h"
+#include "kernels/runtime/tensor_map.cuh"
 
 namespace deltagauge::kernels::gdn {
 namespace chunk_sm90 {

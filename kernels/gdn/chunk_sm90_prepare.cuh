@@ -85,7 +85,11 @@ __global__ void __launch_bounds__(kPairs* kPrepareThreads, 1) prepare(const __gr
       ptx::fence_async_shared();
       barriers.both();  // q and k are normalised
     }
-    if (at.rows <= 0) load(next, next_item), load_raw(next, next_item, 0);
+    if (at.rows <= 0) {
+      announce(item);  // an empty one, too: where offsets decrease, states may wait for it
+      load(next, next_item);
+      load_raw(next, next_item, 0);
+    }
 
     for (std::int64_t head = 0; head < group && at.rows > 0; ++head) {
       const int one = static_cast<int>(head % kBlocks);

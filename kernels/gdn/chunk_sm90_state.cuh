@@ -46,10 +46,13 @@ __device__ void run_loader(const Params& p, const Maps90& maps, const Work& work
     const int valid = work.valid(chunk), row = static_cast<int>(work.begin) + chunk * kC;
     const bool full = valid == kC;
     if (full && thread != 0) continue;
-    ptx::acquire(&there[chunk * a.HK]);
-    if (chunk >= Shape::stages) stage.read.wait_asleep(turn.parity ^ 1);
+    if (thread == 0) {
+      ptx::acquire(&there[chunk * a.HK]);
+      if (chunk >= Shape::stages) stage.read.wait_asleep(turn.parity ^ 1);
+    }
     if (!full) {
-      if (chunk >= Shape::stages) stage.done.wait_asleep(turn.parity ^ 1);
+      if (thread == 0 && chunk >= Shape::stages) stage.done.wait_asleep(turn.parity ^ 1);
+      ptx::barrier_sync<kGroup>(1);  // the stage is free: of its phases only one thread has kept count
       const std::int64_t key = (std::int64_t{row} * a.HK + work.hk) * kD,
                          value = (std::int64_t{row} * a.HV + work.h) * kD + work.column;
       stage.keys.template load<kGroup>(static_cast<const Io*>(p.k_unit ? p.k_unit : a.k) + key,

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <vector>
 
 #include "core/inputs.h"
 #include "kernels/runtime/graph.h"
@@ -272,13 +273,21 @@ TEST_F(Gdn, SchedulesGiveTheSameBits) {
 
 // Offsets that run backwards or past T must not lead outside the tensors; what comes out is not specified.
 TEST_F(Gdn, BadOffsetsDoNotFault) {
-  const Case c = parse_id("gdn/fwd/len=10+10+10+10,HK=1,HV=2,K=64,V=64/bf16/h0=normal=1");
-  Tensors inputs = make_inputs(c);
-  const std::int32_t bad[] = {-5, 30, 7, 41, 2000000000};
-  std::copy(std::begin(bad), std::end(bad), inputs.find("cu_seqlens")->second.as<std::int32_t>().begin());
-  for (const Variant& variant : variants()) {
-    Call call(variant.name, c.problem, inputs);
-    EXPECT_NO_THROW(call.run()) << variant.name;
+  const struct {
+    const char* id;
+    std::vector<std::int32_t> offsets;
+  } cases[] = {
+      {"gdn/fwd/len=10+10+10+10,HK=1,HV=2,K=64,V=64/bf16/h0=normal=1", {-5, 30, 7, 41, 2000000000}},
+      {"gdn/fwd/len=100+100+56,HK=1,HV=2,K=64,V=64/bf16/h0=normal=1", {0, 256, 0, 64}},  // chunks that share a slot
+  };
+  for (const auto& [id, offsets] : cases) {
+    const Case c = parse_id(id);
+    Tensors inputs = make_inputs(c);
+    std::copy(offsets.begin(), offsets.end(), inputs.find("cu_seqlens")->second.as<std::int32_t>().begin());
+    for (const Variant& variant : variants()) {
+      Call call(variant.name, c.problem, inputs);
+      EXPECT_NO_THROW(call.run()) << variant.name << " " << id;
+    }
   }
 }
 

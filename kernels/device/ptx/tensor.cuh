@@ -1,5 +1,5 @@
 // cp.async.bulk.tensor (PTX ISA, "Data movement and conversion: cp.async.bulk.tensor"), sm_90: one thread copies a box of a
-// [rows, heads, channels] tensor (kernels/runtime/tensor_map.h) between global and shared memory. Coordinates of its first
+// [rows, heads, channels] tensor (kernels/runtime/tensor_map.cuh) between global and shared memory. Coordinates of its first
 // element; shared addresses are multiples of 128, in the 128-byte swizzle of 1024.
 #pragma once
 #include <cuda.h>

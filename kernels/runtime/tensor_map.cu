@@ -1,4 +1,4 @@
-#include "kernels/runtime/tensor_map.h"
+#include "kernels/runtime/tensor_map.cuh"
 
 #include <cuda_runtime_api.h>
 
