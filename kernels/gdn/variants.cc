@@ -31,6 +31,8 @@ constexpr Limit kRecurrentLimits[] = {{"v", DType::bf16, 2.5587509111438167e+38}
                                       {"h0", DType::f16, 14969485656064}};
 constexpr Limit kChunkLimits[] = {
     {"v", DType::bf16, 2.7980229028862875e+38}, {"h0", DType::bf16, 1.2328547067844927e+38}, {"h0", DType::f16, 143982512}};
+constexpr Limit kChunk90Limits[] = {
+    {"v", DType::bf16, 2.7980229028862875e+38}, {"h0", DType::bf16, 1.2328547067844927e+38}, {"h0", DType::f16, 440530976}};
 constexpr Limit kSplitLimits[] = {{"v", DType::bf16, 2.7980229028862875e+38},
                                   {"h0", DType::bf16, 1.2308092257759644e+38},
                                   {"h0", DType::f16, 274596036608}};
@@ -66,7 +68,7 @@ constexpr Variant kVariants[] = {
      .persistent = false,
      .taps = true,
      .sm = 90,
-     .limits = kChunkLimits},
+     .limits = kChunk90Limits},
     {.name = "chunk_sm80_split",
      .staging = "chunk_sm80.split",
      .summary = "as chunk_sm80, every operand but q and k as hi + lo: a smaller error, more time",
