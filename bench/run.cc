@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
+#include <map>
+#include <utility>
 
 #include "bench/gate.h"
 #include "bench/measure.h"
@@ -11,6 +14,7 @@
 #include "core/inputs.h"
 #include "core/op.h"
 #include "validate/checks/check.h"
+#include "validate/choice.h"
 #include "validate/mark.h"
 #include "validate/run.h"
 
@@ -73,6 +77,8 @@ class Bench {
   Bench(const BenchOptions& options, reports::Report& report) : options_(options), report_(report) {}
 
   void run(const Job& job, Subject& subject) {
+    if (!jobs_.empty() && jobs_.back()->test != job.test) judge_choices();
+    jobs_.push_back(&job);
     const Problem& problem = job.test->test.problem;
     if (const auto why = job.backend->unsupported(problem)) {
       const bool missing = why->starts_with("no GPU") && options_.cuda_missing_is_failure;
@@ -106,7 +112,49 @@ class Bench {
     }
   }
 
+  // After the last backend of a case: where the library chooses among variants, the one that it takes against the fastest of
+  // those that were timed; a row a timer.
+  void judge_choices() {
+    const auto jobs = std::exchange(jobs_, {});
+    const std::size_t first = std::exchange(first_, report_.results.size());
+    for (const std::string& timer : options_.timers) {
+      std::map<std::string_view, const Result*> timed;  // by backend
+      for (std::size_t i = first; i < first_; ++i) {
+        const Result& row = report_.results[i];
+        if (row.check == timer && row.timing) timed[row.backend] = &row;
+      }
+      for (const Job* job : jobs) {
+        const std::string chosen = job->backend->chosen(job->test->test.problem);
+        if (job->backend->name() != chosen || !timed.contains(chosen)) continue;
+        const Result *best = timed.at(chosen), *own = best;
+        std::size_t variants = 0;
+        for (const Job* other : jobs) {
+          const auto found = timed.find(other->backend->name());
+          if (found == timed.end() || other->backend->chosen(job->test->test.problem) != chosen) continue;
+          ++variants;
+          if (found->second->timing->median < best->timing->median) best = found->second;
+        }
+        if (variants < 2) continue;
+        judge_choice(*job, timer, *own, *best);
+        break;  // its rows may have moved
+      }
+    }
+    first_ = report_.results.size();
+  }
+
  private:
+  void judge_choice(const Job& job, const std::string& timer, const Result& own, const Result& best) {
+    const double over = own.timing->median / best.timing->median;
+    const auto ns = [](const Result& row) { return std::to_string(std::llround(1e9 * row.timing->median)) + " ns"; };
+    const bool pass = over <= validate::kMostOverBest;
+    const std::string reason = pass ? ""
+                                    : "the variant chosen: expected at most 5 % more than the " + ns(best) + " of " +
+                                          best.backend + ", got " + ns(own);
+    Result& row = add(job, "dispatch-" + timer, pass ? Outcome::pass : Outcome::fail, reason);
+    row.values["over_best_variant"] = over;
+    report(row);
+  }
+
   void time(const Job& job, const std::string& timer, Subject& subject, Plan& plan,
             const std::map<std::string, std::string>& digests) {
     const Problem& problem = job.test->test.problem;
@@ -152,6 +200,8 @@ class Bench {
 
   const BenchOptions& options_;
   reports::Report& report_;
+  std::vector<const Job*> jobs_;                // of the case at hand
+  std::size_t first_ = report_.results.size();  // its first row
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 
@@ -169,6 +219,7 @@ void run_bench(const Sweep& sweep, const Registry& registry, const BenchOptions&
     if (!subject || &subject->test() != job.test) subject.emplace(*job.test, options);
     bench.run(job, *subject);
   }
+  bench.judge_choices();
 }
 
 std::vector<std::string> list_bench(const Sweep& sweep, const Registry& registry, const BenchOptions& options) {

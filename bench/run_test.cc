@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <thread>
+
 #include "reference/staging.h"
 #include "validate/run.h"
 
@@ -39,6 +42,39 @@ class Wrong : public Backend {
     std::unique_ptr<Plan> plan_;
   };
   const Backend& right_;
+};
+
+// A variant of two between which the library chooses: another backend under a name of its own, after a pause.
+class Variant : public Backend {
+ public:
+  Variant(const Backend& right, std::string name, std::string chosen, std::chrono::milliseconds pause)
+      : right_(right), name_(std::move(name)), chosen_(std::move(chosen)), pause_(pause) {}
+  std::string_view name() const override { return name_; }
+  std::string_view summary() const override { return "a variant"; }
+  std::optional<std::string> unsupported(const Problem& p) const override { return right_.unsupported(p); }
+  std::string_view staging(const Problem& p) const override { return right_.staging(p); }
+  std::string chosen(const Problem&) const override { return chosen_; }
+  std::unique_ptr<Plan> plan(const Problem& p, const Tensors& inputs, const PlanOptions& options) const override {
+    return std::make_unique<Paused>(right_.plan(p, inputs, options), pause_);
+  }
+
+ private:
+  class Paused : public Plan {
+   public:
+    Paused(std::unique_ptr<Plan> plan, std::chrono::milliseconds pause) : plan_(std::move(plan)), pause_(pause) {}
+    void run() override {
+      std::this_thread::sleep_for(pause_);
+      plan_->run();
+    }
+    Tensors outputs() const override { return plan_->outputs(); }
+
+   private:
+    std::unique_ptr<Plan> plan_;
+    std::chrono::milliseconds pause_;
+  };
+  const Backend& right_;
+  std::string name_, chosen_;
+  std::chrono::milliseconds pause_;
 };
 
 class Run : public testing::Test {
@@ -108,6 +144,42 @@ TEST_F(Run, judges_a_large_case_on_parts_of_it) {
   EXPECT_EQ(report.results[0].outcome, Outcome::pass);  // the wrong element lies elsewhere: what parts cannot see
   options_.gate_token_heads = 110;
   EXPECT_EQ(run("wrong").results[0].outcome, Outcome::fail);  // the corners are the first parts
+}
+
+TEST_F(Run, holds_the_variant_that_the_library_takes_against_the_fastest) {
+  for (const std::string chosen : {"two.quick", "two.slow"}) {
+    Registry registry;
+    validate::add_cpu_backends(registry);
+    const Backend& right = registry.get("reference.recurrent");
+    registry.add(std::make_unique<Variant>(right, "two.quick", chosen, std::chrono::milliseconds(1)));
+    registry.add(std::make_unique<Variant>(right, "two.slow", chosen, std::chrono::milliseconds(100)));
+    SweepCase again = sweep_.cases[0];  // a row a case
+    again.test.seed = 4;
+    Sweep sweep = sweep_;
+    sweep.cases.push_back(again);
+    options_.backend = "two.*,reference.recurrent";
+    reports::Report report;
+    run_bench(sweep, registry, options_, report);
+    ASSERT_EQ(report.results.size(), 14U);
+    for (const std::size_t at : {6U, 13U}) {
+      const reports::Result& row = report.results[at];
+      EXPECT_EQ(row.check, "dispatch-cpu");
+      EXPECT_EQ(row.backend, chosen);
+      EXPECT_EQ(row.test, report.results[at - 1].test);
+      if (chosen == "two.quick") {
+        EXPECT_EQ(row.outcome, Outcome::pass) << row.reason;
+        EXPECT_EQ(row.values.at("over_best_variant"), 1);
+      } else {
+        EXPECT_EQ(row.outcome, Outcome::fail);
+        EXPECT_NE(row.reason.find("of two.quick, got"), std::string::npos) << row.reason;
+        EXPECT_FALSE(row.repro.empty());
+      }
+    }
+    options_.backend = "two.slow,reference.recurrent";  // nothing to choose from
+    reports::Report alone;
+    run_bench(sweep_, registry, options_, alone);
+    EXPECT_EQ(alone.results.size(), 4U);
+  }
 }
 
 TEST_F(Run, takes_timers_that_suit_the_backend) {

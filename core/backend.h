@@ -46,6 +46,9 @@ class Backend {
   virtual std::optional<std::string> unsupported(const Problem& problem) const = 0;
   // The name of the staging (reference/staging.h) that rounds where this backend rounds: the budget comes from it.
   virtual std::string_view staging(const Problem& problem) const = 0;
+  // The name of the backend that the library takes for this problem where a caller leaves the choice among variants to it;
+  // empty when this is no such variant.
+  virtual std::string chosen(const Problem& /*problem*/) const { return {}; }
   virtual std::unique_ptr<Plan> plan(const Problem& problem, const Tensors& inputs, const PlanOptions& options) const = 0;
 };
 

@@ -111,6 +111,7 @@ struct Kernel {
   std::string name, summary, staging;
   std::function<std::optional<std::string>(const Problem&)> unsupported;
   std::function<std::optional<std::string>(int sm)> unsupported_device = [](int) { return std::nullopt; };
+  std::function<std::string(const Problem&, int sm)> chosen = [](const Problem&, int) { return std::string(); };
   std::function<std::vector<TensorSpec>(const Problem&)> taps;
   std::function<std::size_t(const Problem&)> workspace;  // bytes
   std::function<void(const Problem&, const Pointers&, void* stream)> launch;
@@ -169,6 +170,11 @@ void launch_gate(const Problem& p, const Pointers& at, void* stream) {
   a.g = static_cast<float*>(at("g"));
   a.cu_seqlens = static_cast<const std::int32_t*>(at("cu_seqlens"));
   gate::fwd(a, stream);
+}
+
+int device_sm() {  // 0 without a device
+  const auto& query = runtime::device_query();
+  return query.device ? query.device->sm : 0;
 }
 
 // Why there is no device for the kernel.
@@ -259,6 +265,7 @@ void launch_gdn(std::string_view, gdn::Args, const Pointers&, void*) {}
 void launch_gdn_decode(const Problem&, const Pointers&, void*) {}
 void launch_l2norm(const Problem&, const Pointers&, void*) {}
 void launch_gate(const Problem&, const Pointers&, void*) {}
+int device_sm() { return 0; }
 std::optional<std::string> no_device(const Kernel&) { return "no GPU: built without CUDA"; }
 std::unique_ptr<Plan> make_plan(const Kernel& kernel, const Problem&, const Tensors&, const PlanOptions&) {
   fail(kernel.name, ": expected a build with CUDA, got one without");
@@ -288,6 +295,7 @@ class CudaBackend : public Backend, public Promises {
     return make_plan(kernel_, problem, inputs, options);
   }
 
+  std::string chosen(const Problem& problem) const override { return kernel_.chosen(problem, device_sm()); }
   std::vector<const Backend*> schedules() const override { return pointers(schedules_); }
   std::vector<const Backend*> cp_degrees() const override { return pointers(cp_degrees_); }
 
@@ -312,6 +320,7 @@ Kernel gdn_kernel(const gdn::Variant& variant, gdn::Schedule schedule) {
                 return reason ? reason : beyond_limits(variant, p);
               },
           .unsupported_device = [&variant](int sm) { return gdn::unsupported_device(variant.name, sm); },
+          .chosen = [args](const Problem& p, int sm) { return "cuda.gdn." + std::string(gdn::pick(args(p), sm)); },
           .taps = variant.taps ? gdn_taps : no_taps,
           .workspace = [&variant, args](const Problem& p) { return gdn_workspace(variant.name, args(p)); },
           .launch = [&variant, args](const Problem& p, const Pointers& at,

@@ -13,6 +13,7 @@
 #include "core/inputs.h"
 #include "core/op.h"
 #include "validate/checks/check.h"
+#include "validate/choice.h"
 #include "validate/ladder/promises.h"
 #include "validate/mark.h"
 #include "validate/metrics.h"
@@ -30,9 +31,6 @@ constexpr double kParts[] = {1, 1. / 2, 1. / 4, 1. / 16, 1. / 64};  // of the ca
 constexpr int kSamples = 21;
 constexpr double kSampleSeconds = 200e-6;
 constexpr std::int64_t kMostCalls = 256;
-
-// The most that a backend may take over the better of its schedules, of which it chooses one without knowing the layout.
-constexpr double kMostOverBest = 1.05;
 
 struct Job {
   const SweepCase* test;
