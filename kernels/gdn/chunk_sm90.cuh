@@ -36,7 +36,7 @@ struct Maps90 {
 // Lower triangular matrices in tf32 as operands b of wgmma tf32: tiles of rows of 32 columns, 128 bytes, in the 128-byte
 // swizzle. Within 8 columns they stand in the order 0 2 4 6 1 3 5 7, so that an accumulator is operand a as it is
 // (tile_tf32.cuh). place() is where element (i, j) of a tile stands.
-struct alignas(1024) Factors90 {
+struct alignas(16) Factors90 {
   float X0[kC * kHalf], X1[kHalf * kHalf];  // columns 0 .. 31 of X; rows and columns 32 .. 63
   float P0[kC * kHalf], P1[kHalf * kHalf];  // the same of scale P
 };

@@ -13,7 +13,7 @@ namespace deltagauge::kernels::gdn::chunk_sm90 {
 template <class Io, int kD>
 struct alignas(1024) PrepareSmem90 {
   Keys90<Io, kD> keys;
-  Factors90 out;
+  alignas(1024) Factors90 out;
   HalfFactors factors;
   Gates gates[kBlocks];  // of up to four value heads
   BlockDecays decays[kBlocks];
