@@ -32,6 +32,14 @@ std::uint64_t fill_bits(Fill fill, DType dtype, int number) {
   return 0;
 }
 
+// Calls piece(first, count) for the pieces of a run of bytes, a megabyte each; of a long run on all cores.
+template <class Piece>
+void for_each_megabyte(std::size_t bytes, Piece piece) {
+  constexpr std::size_t kMegabyte = std::size_t{1} << 20;
+#pragma omp parallel for if (bytes > 64 * kMegabyte) schedule(static)
+  for (std::size_t first = 0; first < bytes; first += kMegabyte) piece(first, std::min(kMegabyte, bytes - first));
+}
+
 std::size_t align_up(std::size_t value) { return (value + Arena::kAlign - 1) / Arena::kAlign * Arena::kAlign; }
 
 }  // namespace
@@ -39,7 +47,9 @@ std::size_t align_up(std::size_t value) { return (value + Arena::kAlign - 1) / A
 void Arena::paint(std::byte* at, std::size_t bytes, DType dtype, int number) const {
   const std::uint64_t bits = fill_bits(fill_, dtype, number);
   const std::size_t size = size_of(dtype);
-  for (std::size_t i = 0; i + size <= bytes; i += size) std::memcpy(at + i, &bits, size);
+  for_each_megabyte(bytes / size * size, [&](std::size_t first, std::size_t count) {
+    for (std::size_t i = 0; i < count; i += size) std::memcpy(at + first + i, &bits, size);
+  });
   for (std::size_t i = bytes / size * size; i < bytes; ++i) at[i] = std::byte{0xff};
 }
 
@@ -94,7 +104,9 @@ void Arena::reset() {
   for (const Slot& s : slots_) {
     paint(image_.data() + at, s.offset - at, s.dtype, number);  // the guard before belongs to this tensor
     if (s.role == Role::input) {
-      if (s.bytes) std::memcpy(image_.data() + s.offset, s.original.data(), s.bytes);
+      for_each_megabyte(s.bytes, [&](std::size_t first, std::size_t count) {
+        std::memcpy(image_.data() + s.offset + first, s.original.data() + first, count);
+      });
     } else if (s.role == Role::in_place) {
       paint(image_.data() + s.offset, s.bytes, s.dtype, number);
       copy_pieces(s, image_.data(), s.original.data());
@@ -152,7 +164,9 @@ void Arena::put(std::string_view name, std::int64_t first, const std::byte* from
 Tensor Arena::take(std::string_view name) const {
   const Slot& s = slot(name);
   Tensor t = Tensor::strided(s.dtype, s.shape, s.strides);
-  if (s.bytes) std::memcpy(t.data(), image_.data() + s.offset, s.bytes);
+  for_each_megabyte(s.bytes, [&](std::size_t first, std::size_t count) {
+    std::memcpy(t.data() + first, image_.data() + s.offset + first, count);
+  });
   return t;
 }
 

@@ -3,9 +3,12 @@
 // Inputs are copied in; outputs are pre-filled with a sentinel. A device backend uploads image() in one copy, runs, and
 // downloads it in one copy; a CPU backend works in image() itself. audit() then compares against what was laid out.
 #pragma once
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "core/tensor.h"
@@ -16,8 +19,18 @@ namespace deltagauge {
 // an output names the tensor that was over-read. huge: 1e30 (or the largest finite value), which survives max() and select.
 enum class Fill : std::uint8_t { nan, huge };
 
+// Of bytes that resize() leaves as they are: gigabytes that are written next need not be zeroed, on one core, first.
+struct UnwrittenBytes : std::allocator<std::byte> {
+  template <class Other>
+  struct rebind {
+    using other = std::conditional_t<std::is_same_v<Other, std::byte>, UnwrittenBytes, std::allocator<Other>>;
+  };
+  void construct(std::byte*) noexcept {}
+};
+
 class Arena {
  public:
+  using Image = std::vector<std::byte, UnwrittenBytes>;
   static constexpr std::size_t kGuardBytes = 64 * 1024;  // at least 128 rows of 256 f16 channels
   static constexpr std::size_t kAlign = 256;             // payloads start at a multiple of this, plus their skew
 
@@ -33,7 +46,7 @@ class Arena {
   // Another tensor of the same dtype, shape and strides in place of an input or of an output advanced in place.
   void replace(std::string_view name, const Tensor& tensor);
   void reset();  // lays everything out afresh: inputs, sentinels, guards
-  std::vector<std::byte>& image() { return image_; }
+  Image& image() { return image_; }
   std::size_t offset(std::string_view name) const;  // of the payload in image(); throws Error on an unknown name
   Tensor take(std::string_view name) const;         // an output (or input) as it stands in image() now
   // Writes bytes of consecutive elements from logical element first on.
@@ -66,7 +79,7 @@ class Arena {
 
   Fill fill_;
   std::vector<Slot> slots_;
-  std::vector<std::byte> image_;
+  Image image_;
   std::size_t end_ = kGuardBytes;
 };
 

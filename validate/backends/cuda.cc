@@ -207,11 +207,14 @@ class CudaPlan : public DevicePlan {
     device_.emplace(arena_.image().size());
     device_->upload(arena_.image().data(), arena_.image().size(), stream_);
     stream_.sync();
+    fresh_ = true;
   }
 
   void run() override {
-    arena_.reset();
-    device_->upload(arena_.image().data(), arena_.image().size(), stream_);
+    if (!fresh_) {
+      arena_.reset();
+      device_->upload(arena_.image().data(), arena_.image().size(), stream_);
+    }
     enqueue(stream_.get());
     collect();
   }
@@ -221,11 +224,13 @@ class CudaPlan : public DevicePlan {
     arena_.reset();
     device_->upload(arena_.image().data(), arena_.image().size(), stream_);
     stream_.sync();
+    fresh_ = true;
   }
 
   void collect() override { device_->download(arena_.image().data(), arena_.image().size(), stream_); }
 
   void enqueue(void* stream) override {
+    fresh_ = false;
     kernel_.launch(
         problem_, [this](std::string_view name) { return address(name); }, stream);
   }
@@ -251,6 +256,7 @@ class CudaPlan : public DevicePlan {
   std::vector<std::string> names_, tap_names_;
   runtime::Stream stream_;
   std::optional<runtime::Buffer> device_;
+  bool fresh_ = false;  // the device has what reset() laid out, and nothing has run on it
 };
 
 std::unique_ptr<Plan> make_plan(const Kernel& kernel, const Problem& problem, const Tensors& inputs,
