@@ -137,5 +137,30 @@ TEST(Recorded, reports_passed_on_a_device_and_say_which_commit) {
   }
 }
 
+// The ceilings of the config are what the best other kernel reached.
+TEST(Recorded, chunk_sm90_halves_the_error_of_the_best_other_kernel_where_keys_resemble_each_other) {
+  const std::string root = DELTAGAUGE_SOURCE_DIR;
+  const Json config = Json::parse(read_file(root + "/configs/gdn/accuracy.json"));
+  const Report report = load_report(root + "/reports/recorded/h200/accuracy_sm90.json");
+  int rows = 0, halved = 0;
+  for (const Json& group : config["grid"]) {
+    if (!group.contains("ceilings")) continue;
+    const std::string name = group["name"], keys = group["axes"]["keys"];
+    const bool resemble = keys != "iid" && keys != "rho=0.9";
+    for (const Result& row : report.results) {
+      if (row.name != name || row.backend != "cuda.gdn.chunk_sm90" || row.check != "accuracy") continue;
+      ++rows;
+      halved += resemble;
+      for (const Json& ceiling : group["ceilings"]) {
+        const TensorMetrics& m = row.tensors.at(ceiling["tensor"]);
+        const double got = ceiling["metric"] == "rel_l2" ? m.rel_l2 : m.worst_row;
+        EXPECT_LE(got, ceiling["value"].get<double>() / (resemble ? 2 : 1)) << name << ": " << ceiling["metric"];
+      }
+    }
+  }
+  EXPECT_EQ(rows, 8);
+  EXPECT_EQ(halved, 4);
+}
+
 }  // namespace
 }  // namespace deltagauge::reports

@@ -138,6 +138,25 @@ TEST(Calibration, RightIntermediatesPassInAnyAccumulation) {
   worst.print("intermediates");
 }
 
+// Keys that share a direction: what is rounded once for all rows of a head moves them together, and one answer of the
+// emulator is then one draw of few.
+TEST(Calibration, ARatioPastOneIsTakenAgainstSeveralAnswers) {
+  Trial trial("len=130+65+1,HK=2,HV=4,K=64,V=64", "f16", "gate=mild/keys=rho=0.999", 41);
+  int past_one = 0;
+  for (std::uint64_t draw = 11; draw < 19; ++draw) {
+    reference::Staging other = reference::staging("chunk_sm90.plain");
+    other.draw = draw;
+    const Tensors got = reference::run(trial.problem(), trial.context.inputs(), other, false);
+    Verdict one;
+    judge_tensor("final_state", get(got, "final_state"), trial.context.output("chunk_sm90.plain", "final_state"), one);
+    past_one += one.tensors.at("final_state").row_ratio > 1;
+    const Verdict verdict = judge_outputs(trial.context, "chunk_sm90.plain", got);
+    EXPECT_EQ(verdict.outcome, Outcome::pass) << verdict.reason;
+    EXPECT_LE(verdict.tensors.at("final_state").row_ratio, 1);
+  }
+  EXPECT_GT(past_one, 0);
+}
+
 TEST(Calibration, RightAnswersPassInF32WhateverTheOrderOfSummation) {
   Worst worst;
   for (const char* sizes : kSizes)
