@@ -3,6 +3,7 @@
 //   team 0   k k^T, A and X
 //   team 1   q k^T and P
 #pragma once
+#include "kernels/device/ptx/registers.cuh"
 #include "kernels/gdn/chunk_sm90.cuh"
 
 namespace deltagauge::kernels::gdn::chunk_sm90 {
@@ -12,8 +13,7 @@ namespace deltagauge::kernels::gdn::chunk_sm90 {
 struct Lane {
   int group, t;
   __device__ Lane() {
-    int lane;
-    asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));
+    const int lane = ptx::lane_id();
     group = lane / 4;
     t = lane % 4;
   }

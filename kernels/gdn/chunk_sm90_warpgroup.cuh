@@ -3,6 +3,7 @@
 // is, register for register, the next one's operand a, and operand b is in shared memory. A chunk: S k^T; resid; resid X^T,
 // then S q^T, while S decays; u k; v_new P^T while S becomes an operand again, and behind it the next chunk's S k^T.
 #pragma once
+#include "kernels/device/ptx/registers.cuh"
 #include "kernels/gdn/chunk_sm90_factors.cuh"
 #include "kernels/gdn/state_slot.cuh"
 
@@ -202,8 +203,7 @@ __device__ void run_state(const Params& p, const Maps90& maps, const Work& work,
   constexpr std::uint64_t kQ = sizeof(Keys90<Io, kD>::k) / 16;
   constexpr std::uint64_t kX0 = 0, kX1 = kC * kHalf * 4 / 16, kP0 = 2 * kX1, kP1 = 3 * kX1;  // with their zeros
   const Args& a = p.args;
-  int thread;  // so that what follows from it stays in registers
-  asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
+  const int thread = ptx::thread_id();
   const int lane = thread % 32, w = thread / 32 % 4, own = column + 16 * w;  // own: the warp's V rows
   const struct { int group, t; } l{lane / 4, lane % 4};
   const auto matrix = [&] { return work.slot.first + (work.h * kD + own) * kD; };  // of the state, its first element

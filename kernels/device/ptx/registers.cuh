@@ -1,0 +1,19 @@
+// Special registers (PTX ISA, "Special registers"), read where they are asked for: what follows from them is then not kept in
+// registers from there on, nor found again where it is.
+#pragma once
+#include <cstdint>
+
+namespace deltagauge::kernels::ptx {
+
+__device__ inline int lane_id() {
+  int lane;
+  asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));
+  return lane;
+}
+__device__ inline int thread_id() {
+  int thread;
+  asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
+  return thread;
+}
+
+}  // namespace deltagauge::kernels::ptx
