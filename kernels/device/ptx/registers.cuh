@@ -1,5 +1,5 @@
-// Special registers (PTX ISA, "Special registers"), read where they are asked for: what follows from them is then not kept in
-// registers from there on, nor found again where it is.
+// Special registers (PTX ISA, "Special registers"), read where they are asked for: what follows from them is then neither
+// kept in registers from there on, nor found again where it is.
 #pragma once
 #include <cstdint>
 
