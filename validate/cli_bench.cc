@@ -22,6 +22,8 @@ bench::BenchOptions options_of(const BenchArgs& args) {
     if (std::find(known.begin(), known.end(), timer) == known.end())
       fail("--timer: expected graph-hot, graph-cold, eager-hot or cpu, got '", timer, "'");
   }
+  if (args.min_time > args.timeout)
+    fail("--min-time: expected at most the ", args.timeout, " s of --max-time, got ", args.min_time);
   if (!args.timers.empty()) options.timers = args.timers;
   options.stop.min_time = args.min_time;
   options.stop.timeout = args.timeout;

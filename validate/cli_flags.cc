@@ -1,11 +1,13 @@
 #include "validate/cli_flags.h"
 
 #include <CLI/CLI.hpp>
+#include <limits>
 
 #include "bench/timer.h"
 #include "oracle/oracle.h"
 #include "reports/build_info.h"
 #include "validate/cli_manual.h"
+#include "validate/cli_number.h"
 
 namespace deltagauge::validate::cli {
 namespace {
@@ -13,6 +15,8 @@ namespace {
 // Headings of --help, in this order.
 constexpr const char *kRun = "What to run", *kRead = "What to read", *kJudge = "What to judge", *kMeasure = "How to measure",
                      *kCompare = "What to compare with", *kOutputs = "Outputs";
+
+constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max(), kMostRanks = 1024;
 
 std::string version_text() {
   const auto tool = reports::this_tool();
@@ -47,6 +51,13 @@ struct Adder {
   CLI::Option& value(const char* name, T& into, const std::string& type, const std::string& help) const {
     return *app.add_option(name, into, help)->type_name(type)->group(heading);
   }
+  void positive(const char* name, double& into, const std::string& type, const std::string& help) const {
+    value(name, into, type, help).check(not_positive);
+  }
+  template <class T>  // an integer, or several
+  CLI::Option& integer(const char* name, T& into, std::int64_t least, std::int64_t most, const std::string& help) const {
+    return *value(name, into, "N", help).check([=](const std::string& text) { return not_within(least, most, text); });
+  }
   // A flag that may be repeated, one value each time.
   void repeated(const char* name, std::vector<std::string>& into, const std::string& type, const std::string& help) const {
     value(name, into, type, help + "; may be repeated")
@@ -80,7 +91,7 @@ void add_run(CLI::App& app, RunArgs& a) {
   run.value("--backend", a.backend, "BACKENDS", "globs, comma separated: cuda.gdn.*,reference.recurrent");
   run.value("--filter", a.filter, "GLOB", "cases whose id or name matches");
   run.repeated("--set", a.settings, "AXIS=VALUE", "sets an axis of every case");
-  run.value("--seed", a.seed, "N", "seed of the inputs of every case");
+  run.integer("--seed", a.seed, 0, kMost, "seed of the inputs of every case");
   run.value("--shard", a.shard, "I/N", "every Nth case, from the Ith");
   run.flag("--list", a.list, "say what would run, a line each, and run nothing");
   judge.value("--oracle", a.oracle, precisions(), "precision of the right answer");
@@ -98,8 +109,7 @@ void add_validate(CLI::App& top, ValidateArgs& a, int& status) {
   judge.value("--staging", a.staging, "STAGING", "where the outputs in --tensors were rounded, see list stagings");
   judge.repeated("--check", a.checks, "CHECK", "in place of the checks the config asks for");
   judge.flag("--map", a.maps, "keep where the error lies, by head and tokens, of passed rows too");
-  judge.value("--timeout", a.timeout, "SECONDS", "after which a check, in a process of its own, is an error row")
-      .check(CLI::PositiveNumber);
+  judge.positive("--timeout", a.timeout, "SECONDS", "after which a check, in a process of its own, is an error row");
   judge.flag("--isolate", a.isolate, "each case in a process of its own: a crash is an error row");
   judge.flag("--shrink", a.shrink, "look for a smaller case of each kind of failure");
   run.value("--resume", a.resume, "FILE", "take over the rows of an earlier report and run the rest");
@@ -117,15 +127,13 @@ void add_bench(CLI::App& top, BenchArgs& a, int& status) {
   const Adder measure{app, kMeasure}, against{app, kCompare};
   measure.repeated("--timer", a.timers, one_of(deltagauge::bench::timers()),
                    "how calls are timed; all that suit by default");
-  measure.value("--min-time", a.min_time, "SECONDS", "least seconds of samples a row").check(CLI::PositiveNumber);
-  measure.value("--max-time", a.timeout, "SECONDS", "after which a noisy row is ended").check(CLI::PositiveNumber);
-  measure.value("--noise", a.max_noise, "PERCENT", "relative deviation that ends a row").check(CLI::PositiveNumber);
+  measure.positive("--min-time", a.min_time, "SECONDS", "least seconds of samples a row");
+  measure.positive("--max-time", a.timeout, "SECONDS", "after which a noisy row is ended");
+  measure.positive("--noise", a.max_noise, "PERCENT", "relative deviation that ends a row");
   against.repeated("--baseline", a.baselines, "FILE", "a report; exit 1 on a regression. More are further sessions");
   against.value("--against", a.against, "FILE", "another deltagauge binary, run in turn with this one");
-  against
-      .value("--blocks", a.blocks, "N",
-             "turns of --against: other, this, this, other; 8 find one changed row, 16 one of 200")
-      .check(CLI::Range(1, 1000));
+  against.integer("--blocks", a.blocks, 1, 1000,
+                  "turns of --against: other, this, this, other; 8 find one changed row, 16 one of 200");
   against.flag("--across-devices", a.across_devices, "compare even with a baseline of another device");
   against.flag("--bits", a.bits, "changed output bits are a regression too");
   app.callback([&] { status = bench(a); });
@@ -153,14 +161,13 @@ void add_cp(CLI::App& top, CpArgs& a, int& status) {
   CLI::App& app = *top.add_subcommand("cp", "whether ranks change bits, or more than the budget allows");
   add_run(app, a);
   const Adder run{app, kRun};
-  run.value("--degree", a.degrees, "N", "ranks, in place of 1, 2, 3, 4 and 8; may be repeated")
-      .check(CLI::PositiveNumber)
-      ->allow_extra_args(false)
+  run.integer("--degree", a.degrees, 1, kMostRanks, "ranks, in place of 1, 2, 3, 4 and 8; may be repeated")
+      .allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   std::string kinds;
   for (const std::string& kind : cp_tables()) kinds += (kinds.empty() ? "" : ", ") + kind;
   run.repeated("--table", a.tables, "TABLE", "this kind of fragment table in place of all: " + kinds);
-  run.value("--segment", a.segment, "N", "tokens of a canonical segment, a multiple of 64").check(CLI::PositiveNumber);
+  run.integer("--segment", a.segment, 1, kMost, "tokens of a canonical segment, a multiple of 64");
   app.callback([&] { status = cp(a); });
   app.footer(
       "deltagauge cp configs/gdn/cp.json --json cp.json\n"
@@ -171,8 +178,8 @@ void add_replay(CLI::App& top, ReplayArgs& a, int& status) {
   CLI::App& app = *top.add_subcommand("replay", "capture a call once, replay it on other layouts, compare the bits");
   add_run(app, a);
   const Adder run{app, kRun}, measure{app, kMeasure};
-  run.value("--walk", a.walk, "N", "seed of the walk over layouts");
-  run.value("--step", a.step, "N", "only this replay of the walk and the one before it").check(CLI::NonNegativeNumber);
+  run.integer("--walk", a.walk, 0, kMost, "seed of the walk over layouts");
+  run.integer("--step", a.step, 0, kMost, "only this replay of the walk and the one before it");
   measure.flag("--no-times", a.no_times, "no times of a replay by the active part of the capacity");
   app.callback([&] { status = replay(a); });
   app.footer(
@@ -279,7 +286,7 @@ void add_rest(CLI::App& top, Flags& f, int& status) {
   shrunk.value("--backend", f.shrink.backend, "BACKENDS", "globs, comma separated; the first that fails is taken");
   how.value("--check", f.shrink.check, "CHECK", "the check that must fail; any by default");
   how.value("--oracle", f.shrink.oracle, precisions(), "precision of the right answer");
-  how.value("--timeout", f.shrink.timeout, "SECONDS", "after which a run counts as broken").check(CLI::PositiveNumber);
+  how.positive("--timeout", f.shrink.timeout, "SECONDS", "after which a run counts as broken");
   how.flag("--isolate", f.shrink.isolate, "each run in a process of its own, so that a crash can be shrunk");
   Adder{small, kOutputs}.value("--out", f.shrink.out, "FILE", "the small case's tensors, as safetensors");
   small.callback([&] { status = case_shrink(f.shrink); });

@@ -34,6 +34,15 @@ void keep_shard(std::vector<Sweep>& sweeps, const std::string& shard) {
   for (Sweep& sweep : sweeps) std::erase_if(sweep.cases, [&](const SweepCase&) { return i++ % parts != part - 1; });
 }
 
+// Names that --set takes beside those of an id.
+constexpr std::pair<std::string_view, std::string_view> kLongNames[] = {{"lengths", "len"}};
+
+std::string axis_named(const std::string& name) {
+  for (const auto& [longer, axis] : kLongNames)
+    if (longer == name) return std::string(axis);
+  return name;
+}
+
 }  // namespace
 
 Settings settings_of(const RunArgs& args) {
@@ -41,7 +50,7 @@ Settings settings_of(const RunArgs& args) {
   for (const std::string& text : args.settings) {
     const auto eq = text.find('=');
     if (eq == 0 || eq == std::string::npos) fail("--set: expected AXIS=VALUE, got '", text, "'");
-    settings.emplace_back(text.substr(0, eq), text.substr(eq + 1));
+    settings.emplace_back(axis_named(text.substr(0, eq)), text.substr(eq + 1));
   }
   if (!args.seed.empty()) settings.emplace_back("seed", args.seed);
   return settings;
@@ -76,7 +85,11 @@ std::vector<Sweep> sweeps_of(const RunArgs& args, std::vector<reports::ConfigFil
     sweeps.push_back(std::move(single));
   }
   for (Sweep& sweep : sweeps)
-    for (const auto& [axis, text] : settings_of(args)) override_axis(sweep, axis, text);
+    for (const auto& [axis, text] : settings_of(args)) try {
+        override_axis(sweep, axis, text);
+      } catch (const Error& e) {
+        fail("--set ", axis, "=", text, ": ", e.what());
+      }
   keep_shard(sweeps, args.shard);
   return sweeps;
 }

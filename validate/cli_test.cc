@@ -204,6 +204,41 @@ TEST_F(Cli, exits_2_on_wrong_usage_and_says_what_was_expected) {
   expect_usage_error("case dump " + quoted(kCase) + "--out" + quoted(file("x")) + "--backend none", "none");
 }
 
+TEST_F(Cli, refuses_numbers_that_are_none_or_out_of_range) {
+  const std::string id = quoted("gdn/fwd/len=5,HK=1,HV=1,K=8,V=4"), one = " --case" + id, digits(310, '9');
+  struct Flag {
+    std::string command, name;
+    bool integer;
+  };
+  for (const Flag& flag : {Flag{"validate" + one, "--timeout", false}, Flag{"case shrink" + id, "--timeout", false},
+                           Flag{"bench" + one, "--min-time", false}, Flag{"bench" + one, "--max-time", false},
+                           Flag{"bench" + one, "--noise", false}, Flag{"bench" + one, "--blocks", true},
+                           Flag{"validate" + one, "--seed", true}, Flag{"bench" + one, "--seed", true},
+                           Flag{"range" + one, "--seed", true}, Flag{"cp" + one, "--seed", true},
+                           Flag{"replay" + one, "--seed", true}, Flag{"cp" + one, "--degree", true},
+                           Flag{"cp" + one, "--segment", true}, Flag{"replay" + one, "--walk", true},
+                           Flag{"replay" + one, "--step", true}})
+    for (const std::string& value : {std::string("nan"), std::string("-nan"), std::string("inf"), std::string("-1"),
+                                     std::string("5x"), std::string("1e400"), std::string("99999999999999999999"), digits}) {
+      if (!flag.integer && value == "99999999999999999999") continue;
+      const std::string kind = flag.integer ? ": expected an integer in [" : ": expected a finite number above 0";
+      expect_usage_error(flag.command + " " + flag.name + " " + value, flag.name + kind);
+      expect_usage_error(flag.command + " " + flag.name + " " + value, "got '" + value + "'");
+    }
+  expect_usage_error("cp" + one + " --segment 010", "--segment: expected an integer in [1, 9223372036854775807], got '010'");
+  expect_usage_error("bench" + one + " --min-time 1 --max-time 0.5",
+                     "--min-time: expected at most the 0.5 s of --max-time, got 1");
+  for (const char* axis : {"kscale", "scale", "v=normal", "keys=rho", "beta=const", "HK", "slots", "seed"})
+    for (const std::string& value : {std::string("nan"), std::string("1e400"), std::string("5x"), std::string("-1"), digits})
+      expect_usage_error("validate" + one + " --set " + axis + "=" + value, "--set " + std::string(axis) + "=" + value + ": ");
+}
+
+TEST_F(Cli, takes_axes_by_their_long_names) {
+  const Ran r = run("validate --backend reference.recurrent --list --set io=f16 --set lengths=63+65 --case" + quoted(kCase));
+  EXPECT_EQ(r.out,
+            "gdn/fwd/len=63+65,HK=1,HV=2,K=8,V=4/f16/gate=mild/keys=iid/precise/seed=3 reference.recurrent accuracy\n");
+}
+
 TEST_F(Cli, refuses_flags_that_would_be_ignored) {
   const std::string one = "validate --backend reference.recurrent --case" + quoted(kCase);
   for (const char* flag : {"--shard", "--json", "--report", "--seed", "--tensors", "--op", "--staging", "--filter"})
