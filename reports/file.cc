@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -71,6 +72,17 @@ Target target_of(const std::string& path) {
   return {file.string()};
 }
 
+// Where a file lies, links followed; empty where nothing would be replaced.
+fs::path place_of(const std::string& path) {
+  const std::string file = target_of(path).replaceable;
+  return file.empty() ? fs::path() : fs::weakly_canonical(fs::absolute(file));
+}
+
+// The same path, or a folder above it.
+bool holds(const fs::path& outer, const fs::path& inner) {
+  return std::mismatch(outer.begin(), outer.end(), inner.begin(), inner.end()).first == outer.end();
+}
+
 }  // namespace
 
 std::string read_file(const std::string& path) {
@@ -125,6 +137,21 @@ void require_writable_directory(const std::string& path) {
   if (problem) fail(path, ": cannot make the directory: ", problem.message());
   if (!fs::is_directory(path)) fail(path, ": expected a directory, got a file");
   if (::access(path.c_str(), W_OK | X_OK) != 0) fail(path, ": cannot write into the directory: ", std::strerror(errno));
+}
+
+void require_apart(const std::vector<Output>& written, const std::vector<std::string>& read) {
+  std::vector<std::pair<const Output*, fs::path>> before;
+  for (const Output& one : written) {
+    const fs::path place = place_of(one.path);
+    if (place.empty()) continue;
+    for (const std::string& input : read)
+      if (std::error_code none; fs::is_regular_file(input, none) && fs::canonical(input) == place)
+        fail(one.flag, ": expected a file that is not read, got ", one.path);
+    for (const auto& [other, taken] : before)
+      if (holds(taken, place) || holds(place, taken))
+        fail(one.flag, ": expected a file of its own, got ", one.path, " beside ", other->path, " of ", other->flag);
+    before.emplace_back(&one, place);
+  }
 }
 
 }  // namespace deltagauge::reports

@@ -2,6 +2,7 @@
 #pragma once
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace deltagauge::reports {
 
@@ -12,5 +13,12 @@ void write_file(const std::string& path, std::string_view content);
 void append_file(const std::string& path, std::string_view content);  // at the end, in one write; throws Error
 void require_writable_file(const std::string& path);                  // before there is content; throws Error
 void require_writable_directory(const std::string& path);             // makes it when missing; throws Error
+
+struct Output {
+  std::string flag, path;  // what asked for it, for messages
+};
+// Throws Error when one of the files to write is a file that is read, another one, or the folder of another one. Links are
+// followed. A device or a FIFO may stand more than once: it is not replaced.
+void require_apart(const std::vector<Output>& written, const std::vector<std::string>& read);
 
 }  // namespace deltagauge::reports

@@ -44,7 +44,7 @@ int graver(int a, int b) { return a && b ? std::min(a, b) : std::max(a, b); }
 int bench_against(const BenchArgs& args) {
   if (args.configs.empty() && args.cases.empty()) fail("bench: expected CONFIG... or --case ID");
   if (!args.baselines.empty()) fail("--against: expected no --baseline beside it");
-  require_writable_outputs(args);
+  require_writable_outputs(args, {args.against});
   const Against runs = run_against(args);
   write_outputs(args, runs.fresh);
   if (runs.rows.empty()) return runs.fresh.exit_status();
@@ -85,7 +85,8 @@ int bench(const BenchArgs& args) {
                                                           {.across_devices = args.across_devices, .bits = args.bits});
                             out << "\n" << reports::compare::text(comparison, stdout_style().width);
                             return graver(report.exit_status(), comparison.exit_status());
-                          }});
+                          },
+                      .also_read = args.baselines});
 }
 
 }  // namespace deltagauge::validate::cli

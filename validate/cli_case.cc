@@ -10,6 +10,7 @@
 #include "core/problem.h"
 #include "reports/file.h"
 #include "validate/cli.h"
+#include "validate/cli_run.h"
 #include "validate/safetensors.h"
 #include "validate/tensors.h"
 
@@ -82,6 +83,7 @@ int case_show(const std::string& id) {
 
 int case_dump(const std::string& id, const std::string& out, const std::string& backend_name) {
   const Case c = parse_id(id);
+  require_writable_output("--out", out);
   const OpInfo& op = op_info(c.problem.op);
   const Tensors inputs = make_inputs(c);
   Safetensors content;

@@ -10,6 +10,7 @@
 #include "reports/file.h"
 #include "reports/html/html.h"
 #include "reports/json.h"
+#include "reports/trace/write.h"
 #include "validate/cli.h"
 #include "validate/cli_output.h"
 #include "validate/cli_run.h"
@@ -83,7 +84,7 @@ int report_show(const ReportArgs& args) {
 int report_convert(const ReportArgs& args) {
   RunArgs to;
   to.outputs = args.outputs;
-  require_writable_outputs(to);
+  require_writable_outputs(to, args.files);
   write_outputs(to, reports::load_report(args.files[0]));
   return 0;
 }
@@ -92,6 +93,9 @@ int report_diff(const ReportArgs& args) {
   std::vector<std::string> base = args.more_base, fresh = args.more_fresh;
   base.insert(base.begin(), args.files[0]);
   fresh.insert(fresh.begin(), args.files[1]);
+  std::vector<std::string> read = base;
+  read.insert(read.end(), fresh.begin(), fresh.end());
+  require_writable_output("--json", args.outputs.json, read);
   compare::CompareOptions options;
   options.across_devices = args.across_devices;
   options.bits = args.bits;
@@ -103,12 +107,14 @@ int report_diff(const ReportArgs& args) {
 }
 
 int report_merge(const ReportArgs& args) {
+  require_writable_output("--json", args.outputs.json, args.files);
   const reports::Report whole = compare::merge(load(args.files));
   write_text(args.outputs.json, reports::to_json(whole));
   return whole.exit_status();
 }
 
 int report_html(const ReportArgs& args) {
+  require_writable_output("--out", args.outputs.html, {args.files[0], args.history});
   const auto report = reports::load_report(args.files[0]);
   const auto history = args.history.empty() ? std::vector<reports::html::HistoryPoint>{} : history_points(args.history);
   reports::write_file(args.outputs.html, reports::html::to_html(report, kRowRatio, history));
@@ -116,14 +122,14 @@ int report_html(const ReportArgs& args) {
 }
 
 int report_trace(const ReportArgs& args) {
-  RunArgs to;
-  to.outputs.trace = args.outputs.trace;
-  require_writable_outputs(to);
+  reports::trace::require_trace_path(args.outputs.trace);
+  require_writable_output("--out", args.outputs.trace, args.files);
   write_trace_file(reports::load_report(args.files[0]), args.outputs.trace);
   return 0;
 }
 
 int report_history(const ReportArgs& args) {
+  if (!args.files.empty()) require_writable_output("FILE", args.history, args.files);
   for (const std::string& file : args.files) {
     const auto report = reports::load_report(file);
     if (report.started.empty()) fail(file, ": expected a report that says when it was started, got one that does not");

@@ -143,7 +143,7 @@ int drive(const RunArgs& args, const Driver& driver) {
   }
   if (args.list) return total ? 0 : 3;
 
-  require_writable_outputs(args);
+  require_writable_outputs(args, driver.also_read);
   reports::Report report = new_report(args, std::move(files));
   Progress progress(total);
   Driver::Progress step;

@@ -41,8 +41,12 @@ class Earlier {
 std::vector<std::string> json_files(const Outputs& outputs);  // where the JSON report goes
 bool writes_trace(const Outputs& outputs);                    // rows keep their spans then
 
-// Output paths are tried before the run, so that a long run is not lost to a wrong one. Throws Error naming the flag.
-void require_writable_outputs(const RunArgs& args);
+// Output paths are tried before the run, so that a long run is not lost to a wrong one, and folders made. None may be one of
+// the configs or of what else is read; --resume may, as its rows are in the report that takes its place. Throws Error naming
+// the flag.
+void require_writable_outputs(const RunArgs& args, const std::vector<std::string>& also_read = {});
+// The same for a subcommand with one output. Path "": none was asked for.
+void require_writable_output(const std::string& flag, const std::string& path, const std::vector<std::string>& read = {});
 // Every file asked for, then the table on stdout (or with --json - the JSON and nothing else).
 void write_outputs(const RunArgs& args, const reports::Report& report);
 
@@ -57,6 +61,7 @@ struct Driver {
   std::function<void(const Sweep&, const Progress&, reports::Report&)> run;
   // After the outputs: the exit status. out: stdout, or stderr where stdout is the report's.
   std::function<int(const reports::Report&, std::ostream& out)> finish;
+  std::vector<std::string> also_read = {};  // files beside the configs
 };
 // Sweeps, then --list, or the rows, the outputs and the driver's end.
 int drive(const RunArgs& args, const Driver& driver);

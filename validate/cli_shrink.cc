@@ -88,6 +88,7 @@ int case_shrink(const ShrinkArgs& args) {
   if (!args.check.empty()) require_known_checks("--check", {args.check});
   const Registry registry = all_backends();
   require_known_backends(registry.match("*"), args.backend);
+  require_writable_output("--out", args.out);
   RunOptions options;
   options.oracle = oracle::parse_precision(args.oracle);
   if (args.oracle != "auto") options.repro_flags += " --oracle " + args.oracle;

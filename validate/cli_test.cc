@@ -210,14 +210,13 @@ TEST_F(Cli, refuses_numbers_that_are_none_or_out_of_range) {
     std::string command, name;
     bool integer;
   };
-  for (const Flag& flag : {Flag{"validate" + one, "--timeout", false}, Flag{"case shrink" + id, "--timeout", false},
-                           Flag{"bench" + one, "--min-time", false}, Flag{"bench" + one, "--max-time", false},
-                           Flag{"bench" + one, "--noise", false}, Flag{"bench" + one, "--blocks", true},
-                           Flag{"validate" + one, "--seed", true}, Flag{"bench" + one, "--seed", true},
-                           Flag{"range" + one, "--seed", true}, Flag{"cp" + one, "--seed", true},
-                           Flag{"replay" + one, "--seed", true}, Flag{"cp" + one, "--degree", true},
-                           Flag{"cp" + one, "--segment", true}, Flag{"replay" + one, "--walk", true},
-                           Flag{"replay" + one, "--step", true}})
+  for (const Flag& flag :
+       {Flag{"validate" + one, "--timeout", false}, Flag{"case shrink" + id, "--timeout", false},
+        Flag{"bench" + one, "--min-time", false}, Flag{"bench" + one, "--max-time", false},
+        Flag{"bench" + one, "--noise", false}, Flag{"bench" + one, "--blocks", true}, Flag{"validate" + one, "--seed", true},
+        Flag{"bench" + one, "--seed", true}, Flag{"range" + one, "--seed", true}, Flag{"cp" + one, "--seed", true},
+        Flag{"replay" + one, "--seed", true}, Flag{"cp" + one, "--degree", true}, Flag{"cp" + one, "--segment", true},
+        Flag{"replay" + one, "--walk", true}, Flag{"replay" + one, "--step", true}})
     for (const std::string& value : {std::string("nan"), std::string("-nan"), std::string("inf"), std::string("-1"),
                                      std::string("5x"), std::string("1e400"), std::string("99999999999999999999"), digits}) {
       if (!flag.integer && value == "99999999999999999999") continue;
@@ -230,7 +229,8 @@ TEST_F(Cli, refuses_numbers_that_are_none_or_out_of_range) {
                      "--min-time: expected at most the 0.5 s of --max-time, got 1");
   for (const char* axis : {"kscale", "scale", "v=normal", "keys=rho", "beta=const", "HK", "slots", "seed"})
     for (const std::string& value : {std::string("nan"), std::string("1e400"), std::string("5x"), std::string("-1"), digits})
-      expect_usage_error("validate" + one + " --set " + axis + "=" + value, "--set " + std::string(axis) + "=" + value + ": ");
+      expect_usage_error("validate" + one + " --set " + axis + "=" + value,
+                         "--set " + std::string(axis) + "=" + value + ": ");
 }
 
 TEST_F(Cli, takes_axes_by_their_long_names) {

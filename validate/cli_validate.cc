@@ -126,7 +126,7 @@ bool run_parts(const ValidateArgs& args, std::vector<Part>& parts, const Earlier
 int run_and_report(const ValidateArgs& args, std::vector<Part> parts, std::vector<reports::ConfigFile> files) {
   if (args.list) return list_parts(parts);
   if (!args.worker.empty()) return work(args.worker, parts);
-  require_writable_outputs(args);
+  require_writable_outputs(args, {args.tensors});
   reports::Report report = new_report(args, std::move(files));
   const Earlier earlier(args.resume, report);
   const bool whole = run_parts(args, parts, earlier, report);

@@ -44,6 +44,21 @@ void append_github_summary(const Report& report) {
     reports::append_file(path, reports::to_github_summary(report));
 }
 
+// Every file that a run leaves, or keeps beside its JSON report meanwhile.
+std::vector<reports::Output> files_of(const Outputs& to) {
+  std::vector<reports::Output> files;
+  const auto in_folder = [&](const char* name) { files.push_back({"--report", (fs::path(to.folder) / name).string()}); };
+  for (const Format& format : kFormats) {
+    if (const std::string& path = to.*format.path; !path.empty() && path != "-") files.push_back({format.flag, path});
+    if (!to.folder.empty() && format.in_folder) in_folder(format.in_folder);
+  }
+  if (!to.trace.empty()) files.push_back({"--trace", to.trace});
+  if (!to.folder.empty())
+    for (const char* name : {"trace.pftrace", "table.txt"}) in_folder(name);
+  for (const std::string& json : json_files(to)) files.push_back({"the report so far", json + ".partial"});
+  return files;
+}
+
 }  // namespace
 
 std::string outputs_asked(const Outputs& outputs) {
@@ -57,8 +72,11 @@ std::string outputs_asked(const Outputs& outputs) {
   return flags;
 }
 
-void require_writable_outputs(const RunArgs& args) {
+void require_writable_outputs(const RunArgs& args, const std::vector<std::string>& also_read) {
   const Outputs& to = args.outputs;
+  std::vector<std::string> read = args.configs;
+  read.insert(read.end(), also_read.begin(), also_read.end());
+  reports::require_apart(files_of(to), read);
   if (!to.folder.empty()) reports::require_writable_directory(to.folder);
   for (const Format& format : kFormats) {
     const std::string& path = to.*format.path;
@@ -70,6 +88,13 @@ void require_writable_outputs(const RunArgs& args) {
     reports::trace::require_trace_path(to.trace);
     reports::require_writable_file(to.trace);
   }
+}
+
+void require_writable_output(const std::string& flag, const std::string& path, const std::vector<std::string>& read) {
+  if (path.empty() || (path == "-" && flag == "--json")) return;
+  if (path == "-") fail(flag, ": expected a file, got -, which only --json takes");
+  reports::require_apart({{flag, path}}, read);
+  reports::require_writable_file(path);
 }
 
 void write_trace_file(const Report& report, const std::string& path) {
