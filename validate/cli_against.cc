@@ -1,5 +1,6 @@
 #include "validate/cli_against.h"
 
+#include <fmt/format.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -41,17 +42,20 @@ std::vector<std::string> command_of(const std::string& binary, const BenchArgs& 
   add("--backend", args.backend);
   add("--oracle", args.oracle);
   add("--filter", args.filter);
-  add("--min-time", std::to_string(args.min_time));
-  add("--max-time", std::to_string(args.timeout));
-  add("--noise", std::to_string(args.max_noise));
+  add("--min-time", fmt::format("{}", args.min_time));
+  add("--max-time", fmt::format("{}", args.timeout));
+  add("--noise", fmt::format("{}", args.max_noise));
   if (args.require_gpu) words.push_back("--require-gpu");
   add("--json", json);
   words.push_back("--quiet");
   return words;
 }
 
-// Runs it with nothing on stdout, which is this run's. Exit status 1 is a report too: one with a failed gate.
+// Runs it with nothing on stdout, which is this run's. Exit status 1 is a report too: one with a failed gate; and 3: one of
+// skips.
 Report run(const std::string& binary, const BenchArgs& args, const std::string& json) {
+  std::error_code ignored;
+  fs::remove(json, ignored);  // of the run before
   std::vector<std::string> words = command_of(binary, args, json);
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
@@ -64,9 +68,13 @@ Report run(const std::string& binary, const BenchArgs& args, const std::string& 
   }
   int status = 0;
   if (child < 0 || ::waitpid(child, &status, 0) != child) fail(binary, ": no process: ", std::strerror(errno));
-  const int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  if (code == 127) fail("--against: cannot run ", binary);
-  if (code != 0 && code != 1) fail(binary, ": expected exit status 0 or 1 from its bench, got ", code);
+  const std::string expected =
+      "--against: expected a report and exit status 0, 1 or 3 from the bench of " + binary + ", got ";
+  if (WIFSIGNALED(status)) fail(expected, "signal ", WTERMSIG(status), ", ", ::strsignal(WTERMSIG(status)));
+  const int code = WEXITSTATUS(status);
+  if (code == 127) fail("--against: expected a program that can be run, got ", binary);
+  if (code == 2 || code > 3) fail(expected, "exit status ", code);
+  if (!fs::exists(json)) fail(expected, "no report and exit status ", code);
   return reports::load_report(json);
 }
 

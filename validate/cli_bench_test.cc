@@ -110,7 +110,23 @@ TEST_F(Bench, runs_another_binary_in_turn_and_refuses_one_that_is_none) {
   EXPECT_EQ(run(kRun + ("--quiet --blocks 2 --against " DELTAGAUGE_BINARY)), 0);
   EXPECT_TRUE(says("stdout", "1 same, 0 failed"));
   EXPECT_EQ(run(kRun + ("--blocks 1 --against " + file("nothing"))), 2);
-  EXPECT_TRUE(says("stderr", "cannot run"));
+  EXPECT_TRUE(says("stderr", "--against: expected a program that can be run, got " + file("nothing")));
+  const auto other = [&](const std::string& script) {
+    reports::write_file(file("other"), "#!/bin/sh\n" + script + "\n");
+    fs::permissions(file("other"), fs::perms::owner_all);
+    EXPECT_EQ(run(kRun + ("--blocks 1 --json " + file("now.json") + " --against " + file("other"))), 2) << script;
+    EXPECT_FALSE(fs::exists(file("now.json"))) << script;
+  };
+  const std::string expected = "expected a report and exit status 0, 1 or 3 from the bench of " + file("other") + ", got ";
+  other("exit 0");
+  EXPECT_TRUE(says("stderr", expected + "no report and exit status 0"));
+  other("exit 2");
+  EXPECT_TRUE(says("stderr", expected + "exit status 2"));
+  other("kill -SEGV $$");
+  EXPECT_TRUE(says("stderr", expected + "signal 11"));
+  other("[ -e '" + file("once") + "' ] && exit 0; touch '" + file("once") + "'; exec " DELTAGAUGE_BINARY " \"$@\"");
+  EXPECT_TRUE(says("stderr", expected + "no report and exit status 0")) << "not the report of the run before";
+  EXPECT_EQ(run(std::string(kCase) + "--filter nothing --blocks 1 --against " DELTAGAUGE_BINARY), 3);
 }
 
 TEST_F(Bench, lists_without_outputs_only) {
