@@ -18,7 +18,7 @@ Tensors make_inputs(const Case& c);
 
 // Throws Refused, with tensor, index and value, for inputs without an answer to judge by: an active element that is NaN or
 // infinite (but for g = -inf, and an infinite raw_gate, where the formulas of docs/math.md have a limit), a gate above 0,
-// and a recurrence that diverges by itself (beta |k|^2 > 2 without decay). diverge=on allows the last two.
+// a beta below 0, and a recurrence that diverges by itself (beta |k|^2 > 2 without decay). diverge=on allows the last three.
 void refuse_inputs(const Problem& problem, const Tensors& inputs);
 
 // Throws Error when the tensors of a call, inputs and outputs together, are larger than this machine's memory.

@@ -46,9 +46,10 @@ void refuse_non_finite(const Problem& p, const Tensors& inputs) {
   }
 }
 
-// Refuses gdn inputs whose recurrence grows by itself. One token multiplies the state along k by exp(g) (1 - beta |k|^2),
-// so with beta |k|^2 > 2 it can grow. Over a run of tokens growth is at most the product of the factors above 1; once that
-// passes 2^8 it has amplified a bf16 rounding to the size of the value, and no kernel can be judged on it.
+// Refuses gdn inputs whose recurrence grows by itself, and gates and strengths of the sign that no model has. One token
+// multiplies the state along k by exp(g) (1 - beta |k|^2), so with beta |k|^2 > 2 it can grow. Over a run of tokens growth
+// is at most the product of the factors above 1; once that passes 2^8 it has amplified a bf16 rounding to the size of the
+// value, and no kernel can be judged on it.
 void refuse_divergence(const Problem& p, const Tensors& inputs) {
   if (p.op != "gdn" || p.diverge == Switch::on) return;
   const Tensor &k = get(inputs, "k"), &g = get(inputs, "g"), &beta = get(inputs, "beta");
@@ -70,6 +71,8 @@ void refuse_divergence(const Problem& p, const Tensors& inputs) {
       const double b = beta.load(row * p.HV + h), gate = g.load(row * p.HV + h);
       if (!(gate <= 0))
         refuse("inputs: g[", row, ", ", h, "] = ", gate, ": expected a log decay <= 0; pass diverge=on to run it anyway");
+      if (!(b >= 0))
+        refuse("inputs: beta[", row, ", ", h, "] = ", b, ": expected a strength >= 0; pass diverge=on to run it anyway");
       growth += gate / 0x1.62e42fefa39efp-1;
       const double factor = std::fabs(1 - b * square);
       if (factor > 1) growth += std::log2(factor);

@@ -129,6 +129,9 @@ TEST(Inputs, RefuseARecurrenceThatGrowsByItself) {
   EXPECT_NO_THROW(draw("gdn/fwd/len=64/bf16/gate=constant=-1/beta=const=2/kscale=1.2"));  // decay outweighs it
   EXPECT_NO_THROW(draw("gdn/fwd/len=64/bf16/gate=none/beta=wide"));
   EXPECT_THROW(draw("gdn/fwd/len=64/bf16/g[3,0]=0.5"), Error);
+  EXPECT_THROW(draw("gdn/fwd/len=64/bf16/gate=constant=-9/beta[3,0]=-0.5"), Error);
+  EXPECT_NO_THROW(draw("gdn/fwd/len=64/bf16/gate=constant=-9/beta[3,0]=-0.5/diverge=on"));
+  EXPECT_NO_THROW(draw("gdn/fwd/len=64/bf16/beta[3,0]=-0"));
 }
 
 TEST(Inputs, RefuseValuesWithoutAnAnswer) {

@@ -177,9 +177,9 @@ std::string one_of(std::string_view what, std::string_view text, std::string_vie
 }
 
 constexpr std::int64_t kMaxHeads = 1 << 20, kMaxHeadSize = 1 << 16;
-#define SIZE(field)                                              \
+#define SIZE(field, most)                                        \
   [](const Case& c) { return std::to_string(c.problem.field); }, \
-      [](Case& c, std::string_view t) { c.problem.field = integer(#field, t, 1, kMaxHeads); }
+      [](Case& c, std::string_view t) { c.problem.field = integer(#field, t, 1, most); }
 #define DTYPE(field, axis, values)                                  \
   [](const Case& c) { return std::string(name(c.problem.field)); }, \
       [](Case& c, std::string_view t) { c.problem.field = parse_dtype_of(axis, values, t); }
@@ -197,10 +197,10 @@ constexpr std::int64_t kMaxHeads = 1 << 20, kMaxHeadSize = 1 << 16;
 constexpr Axis kAxes[] = {
     {"len", "L+L+..., LxN", "tokens of each sequence", "*", [](const Case& c) { return lengths_text(c.problem.lengths); },
      [](Case& c, std::string_view t) { c.problem.lengths = parse_lengths(t); }},
-    {"HK", "1..", "query and key heads; of l2norm, the heads", "gdn gdn_decode l2norm", SIZE(HK)},
-    {"HV", "1..", "value heads, a multiple of HK", "gdn gdn_decode gate", SIZE(HV)},
-    {"K", "1..", "key head size", "gdn gdn_decode l2norm gate", SIZE(K)},
-    {"V", "1..", "value head size", "gdn gdn_decode", SIZE(V)},
+    {"HK", "1..", "query and key heads; of l2norm, the heads", "gdn gdn_decode l2norm", SIZE(HK, kMaxHeads)},
+    {"HV", "1..", "value heads, a multiple of HK", "gdn gdn_decode gate", SIZE(HV, kMaxHeads)},
+    {"K", "1..", "key head size", "gdn gdn_decode l2norm gate", SIZE(K, kMaxHeadSize)},
+    {"V", "1..", "value head size", "gdn gdn_decode", SIZE(V, kMaxHeadSize)},
     {"cap", "0..", "physical token rows T; 0: the sum of len", "*",
      [](const Case& c) { return std::to_string(c.problem.capacity); },
      [](Case& c, std::string_view t) { c.problem.capacity = integer("cap", t, 0, kMaxTokens); }},
@@ -223,7 +223,7 @@ constexpr Axis kAxes[] = {
     {"state", "f32 bf16", "dtype of initial_state and final_state", "gdn gdn_decode", DTYPE(state, "state", "f32 bf16")},
     {"gdtype", "f32 bf16 f16", "dtype of g", "gdn gdn_decode", DTYPE(gate_dtype, "gdtype", "f32 bf16 f16")},
     {"bdtype", "f32 bf16 f16", "dtype of beta", "gdn gdn_decode", DTYPE(beta_dtype, "bdtype", "f32 bf16 f16")},
-    {"chunk", "1..", "chunk of the compared taps", "gdn", SIZE(chunk)},
+    {"chunk", "1..", "chunk of the compared taps", "gdn", SIZE(chunk, kMaxHeads)},
     {"scale", "X", "scale of q; 0: K^-1/2", "gdn gdn_decode", REAL(scale, "scale")},
     {"l2norm", "on off", "normalise q and k inside the call", "gdn", CHOICE(l2norm, kSwitch, "l2norm")},
     {"final", "on off", "ask for the final state", "gdn", CHOICE(final_state, kSwitch, "final")},
@@ -294,8 +294,13 @@ Override parse_override(std::string_view text) {
   for (const auto part : split(text.substr(open + 1, close - open - 1), ',')) {
     const auto ends = split(part, ':');
     if (ends.size() > 2) fail("override ", text, ": expected a number, a range a:b or *, got '", part, "'");
+    std::int64_t before = -1;
     if (part != "*")
-      for (const auto end : ends) integer("override " + std::string(text), end, 0, kMaxTokens);
+      for (const auto end : ends) {
+        const std::int64_t at = integer("override " + std::string(text), end, 0, kMaxTokens);
+        if (at <= before) fail("override ", text, ": expected a range a:b with a < b, got '", part, "'");
+        before = at;
+      }
     o.index.emplace_back(part);
   }
   return o;
@@ -406,7 +411,8 @@ void check(const Problem& p) {
        p.capacity);
   for (const auto& [axis, heads] : {std::pair{"HK", p.HK}, {"HV", p.HV}})
     need(heads >= 1 && heads <= kMaxHeads, axis, ": expected a number in [1, ", kMaxHeads, "], got ", heads);
-  need(p.K <= kMaxHeadSize && p.V <= kMaxHeadSize, "K, V: expected at most ", kMaxHeadSize, ", got ", p.K, ", ", p.V);
+  for (const auto& [axis, size] : {std::pair{"K", p.K}, {"V", p.V}})
+    need(size >= 1 && size <= kMaxHeadSize, axis, ": expected a number in [1, ", kMaxHeadSize, "], got ", size);
   const bool shares_keys = p.op == "gdn" || p.op == "gdn_decode";
   need(!shares_keys || p.HV % p.HK == 0, "HV: expected a multiple of HK = ", p.HK, ", got ", p.HV);
   for (const auto& [axis, dtype] : {std::pair{"io", p.io}, {"gdtype", p.gate_dtype}, {"bdtype", p.beta_dtype}})

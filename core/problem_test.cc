@@ -59,6 +59,10 @@ TEST(CaseId, RefusesInWords) {
   EXPECT_EQ(message("gdn/fwd/len=1/bf17"), "io: expected one of bf16 f16 f32, got 'bf17'");
   EXPECT_EQ(message("gdn/fwd/len=1/f64"), "io: expected one of bf16 f16 f32, got 'f64'");
   EXPECT_EQ(message("gdn/fwd/len=1/g[1]=x"), "override g[1]=x: expected a number, got 'x'");
+  EXPECT_EQ(message("gdn/fwd/len=1,K=65537"), "K: expected an integer in [1, 65536], got '65537'");
+  EXPECT_EQ(message("gdn/fwd/len=1,V=0"), "V: expected an integer in [1, 65536], got '0'");
+  EXPECT_EQ(message("gdn/fwd/len=8/v[5:3,0,0]=1"), "override v[5:3,0,0]=1: expected a range a:b with a < b, got '5:3'");
+  EXPECT_EQ(message("gdn/fwd/len=8/v[3:3,0,0]=1"), "override v[3:3,0,0]=1: expected a range a:b with a < b, got '3:3'");
   EXPECT_EQ(message("gdn/fwd/len=1/state=f16"), "state: expected one of f32 bf16, got 'f16'");
   EXPECT_EQ(message("gdn/fwd/len=1/g[1:2:3,0]=0"),
             "override g[1:2:3,0]=0: expected a number, a range a:b or *, got '1:2:3'");

@@ -63,12 +63,20 @@ struct Node {
   }
 };
 
-std::vector<std::string> read_checks(const Node& node, std::vector<std::string> fallback) {
+std::vector<std::string> read_checks(const Node& node, std::vector<std::string> fallback, const RequireCheck& require) {
   if (!node.has("checks")) return fallback;
   const Node list = node.at("checks");
   std::vector<std::string> checks;
-  for (std::size_t i = 0; i < list.array_size(); ++i) checks.push_back(list.at(i).text());
-  if (checks.empty()) list.refuse("expected at least one check");
+  for (std::size_t i = 0; i < list.array_size(); ++i) {
+    const Node item = list.at(i);
+    checks.push_back(item.text());
+    if (require) try {
+        require(checks.back());
+      } catch (const Error& e) {
+        item.refuse(e.what());
+      }
+  }
+  if (checks.empty()) list.refuse("expected at least one check, got []");
   return checks;
 }
 
@@ -110,6 +118,7 @@ struct Common {
   std::string op;
   std::vector<std::pair<std::string, std::string>> defaults;
   std::vector<std::string> checks;
+  const RequireCheck& require_check;
 };
 
 // One grid entry: the cross product of its axes, the last varying fastest.
@@ -119,7 +128,7 @@ void expand_grid(const Node& entry, const Common& common, std::vector<SweepCase>
   base.test.problem.op = common.op;
   base.name = entry.text_or("name", "");
   base.note = entry.text_or("note", "");
-  base.checks = read_checks(entry, common.checks);
+  base.checks = read_checks(entry, common.checks, common.require_check);
   base.ceilings = read_ceilings(entry);
   for (const auto& [axis, text] : common.defaults) set_axis(base.test, axis, text);
   std::vector<SweepCase> points{base};
@@ -132,7 +141,7 @@ void expand_grid(const Node& entry, const Common& common, std::vector<SweepCase>
       const bool list = node.value.is_array();
       if (const std::size_t values = list ? node.value.size() : 1; points.size() * values > kMaxCases)
         node.refuse("expected a grid of at most ", kMaxCases, " cases, got ", points.size() * values, " up to here");
-      if (list && node.value.empty()) node.refuse("expected at least one value");
+      if (list && node.value.empty()) node.refuse("expected at least one value, got []");
       for (const SweepCase& point : points)
         for (std::size_t i = 0; i < (list ? node.value.size() : 1); ++i) {
           const Node one = list ? node.at(i) : node;
@@ -156,7 +165,7 @@ SweepCase read_case(const Node& entry, const Common& common) {
     if (!entry.has("id")) entry.refuse("needs an 'id'");
     c.name = entry.text_or("name", "");
     c.note = entry.text_or("note", "");
-    c.checks = read_checks(entry, common.checks);
+    c.checks = read_checks(entry, common.checks, common.require_check);
     c.ceilings = read_ceilings(entry);
     c.expect = entry.text_or("expect", "pass");
     if (c.expect != "pass" && c.expect != "refused")
@@ -174,7 +183,7 @@ SweepCase read_case(const Node& entry, const Common& common) {
 
 }  // namespace
 
-Sweep parse_sweep(std::string_view json, const std::string& path) {
+Sweep parse_sweep(std::string_view json, const std::string& path, const RequireCheck& require_check) {
   try {
     check_json_text(json, JsonPath::dollar);
     Json document;
@@ -191,7 +200,7 @@ Sweep parse_sweep(std::string_view json, const std::string& path) {
     sweep.path = path;
     sweep.name = root.text_or("name", path);
     sweep.backend = root.text_or("backend", "*");
-    Common common{root.text_or("op", "gdn"), {}, read_checks(root, {"accuracy"})};
+    Common common{root.text_or("op", "gdn"), {}, read_checks(root, {"accuracy"}, require_check), require_check};
     Case probe;
     probe.problem.op = common.op;
     try {

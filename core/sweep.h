@@ -1,6 +1,7 @@
 // Sweep configs: JSON that expands to cases, with the checks to run on them. Unknown keys and bad values are errors that
 // name their JSON path. Format: docs/cli.md#configs.
 #pragma once
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -30,8 +31,10 @@ struct Sweep {
   std::vector<SweepCase> cases;
 };
 
-Sweep load_sweep(const std::string& path);  // throws Error
-Sweep parse_sweep(std::string_view json, const std::string& path);
+using RequireCheck = std::function<void(const std::string& name)>;  // throws Error for a name that no check has
+Sweep load_sweep(const std::string& path);                          // throws Error
+// Without require_check any name will do.
+Sweep parse_sweep(std::string_view json, const std::string& path, const RequireCheck& require_check = {});
 void override_axis(Sweep& sweep, std::string_view name, std::string_view text);  // --set: drops duplicates it creates
 
 }  // namespace deltagauge

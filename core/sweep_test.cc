@@ -42,6 +42,12 @@ TEST(Sweep, NamesTheJsonPathOfWhatIsWrong) {
             "x.json: $.grid[0].axes: the key 'len' stands twice");
   EXPECT_EQ(refusal(R"({"schema": "deltagauge.sweep/1", "grid": [{"axes": {"kscale": 1e400}}]})").substr(0, 16),
             "x.json: not JSON");
+  EXPECT_EQ(refusal(R"({"schema": "deltagauge.sweep/1", "grid": [{"axes": {"len": []}}]})"),
+            "x.json: $.grid[0].axes.len: expected at least one value, got []");
+  EXPECT_EQ(refusal(R"({"schema": "deltagauge.sweep/1", "cases": ["gdn/fwd/len=8/v[5:3,0,0]=1"]})"),
+            "x.json: $.cases[0]: override v[5:3,0,0]=1: expected a range a:b with a < b, got '5:3'");
+  EXPECT_EQ(refusal(R"({"schema": "deltagauge.sweep/1", "grid": [{"checks": [], "axes": {}}]})"),
+            "x.json: $.grid[0].checks: expected at least one check, got []");
   EXPECT_THROW(load_sweep(testing::TempDir()), Error);
   std::string many = "0";
   for (int i = 1; i < 1100; ++i) many += "," + std::to_string(i);
@@ -60,6 +66,26 @@ TEST(Sweep, NamesTheJsonPathOfWhatIsWrong) {
         R"({"schema": "deltagauge.sweep/1", "checks": [], "cases": ["gdn/fwd/len=1"]})",
         R"({"schema": "deltagauge.sweep/1", "grid": [{"axes": {"HK": 2, "HV": 3}}]})"})
     EXPECT_NE(refusal(json), "accepted") << json;
+}
+
+TEST(Sweep, NamesTheJsonPathOfACheckThatIsNone) {
+  const auto refused = [](const std::string& rest) -> std::string {
+    try {
+      parse_sweep(R"({"schema": "deltagauge.sweep/1", )" + rest + "}", "x.json", [](const std::string& name) {
+        if (name != "accuracy") throw Error("expected accuracy, got '" + name + "'");
+      });
+    } catch (const Error& e) {
+      return e.what();
+    }
+    return "accepted";
+  };
+  EXPECT_EQ(refused(R"("checks": ["accuracy"], "cases": ["gdn/fwd/len=1"])"), "accepted");
+  EXPECT_EQ(refused(R"("checks": ["speed"], "cases": ["gdn/fwd/len=1"])"),
+            "x.json: $.checks[0]: expected accuracy, got 'speed'");
+  EXPECT_EQ(refused(R"("grid": [{"checks": ["accuracy", "speed"]}])"),
+            "x.json: $.grid[0].checks[1]: expected accuracy, got 'speed'");
+  EXPECT_EQ(refused(R"("cases": ["gdn/fwd/len=1", {"id": "gdn/fwd/len=2", "checks": ["speed"]}])"),
+            "x.json: $.cases[1].checks[0]: expected accuracy, got 'speed'");
 }
 
 TEST(Sweep, OverridesAnAxisAndDropsWhatBecomesTheSame) {

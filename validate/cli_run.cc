@@ -70,10 +70,8 @@ std::vector<Sweep> sweeps_of(const RunArgs& args, std::vector<reports::ConfigFil
   std::vector<Sweep> sweeps;
   for (const std::string& path : args.configs) {
     const std::string text = reports::read_file(path);
-    sweeps.push_back(parse_sweep(text, path));
+    sweeps.push_back(parse_sweep(text, path, [](const std::string& name) { require_known_checks("check", {name}); }));
     files.push_back({path, reports::sha256(text)});
-    for (const SweepCase& one : sweeps.back().cases)
-      require_known_checks(path + ": checks of " + to_id(one.test), one.checks);
   }
   if (!args.cases.empty()) {
     Sweep single{"", "--case", "*", {}};

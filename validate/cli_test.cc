@@ -260,7 +260,7 @@ TEST_F(Cli, names_the_file_and_the_place_of_what_is_wrong_in_it) {
   };
   const std::string cases = R"("cases": [")" + std::string(kCase) + R"("])";
   expect_usage_error(sweep(cases + ", " + cases), "s.json: $: the key 'cases' stands twice");
-  expect_usage_error(sweep(cases + R"(, "checks": ["speed"])"), "s.json: checks of gdn/fwd/");
+  expect_usage_error(sweep(cases + R"(, "checks": ["speed"])"), "s.json: $.checks[0]: check: expected one of accuracy");
   expect_usage_error(sweep(cases + R"(, "note": 1e400)"), "s.json: not JSON");
   expect_usage_error("validate" + quoted(file("")), "expected a file, got a directory");
   Safetensors content = read_safetensors(dumped("reference.recurrent"));
