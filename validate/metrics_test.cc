@@ -129,6 +129,11 @@ INSTANTIATE_TEST_SUITE_P(
                     Sets{"Inf where a number is right", DType::f16, kInf, 60000, 1, 1},
                     Sets{"Inf where a number beyond the format is right", DType::f16, kInf, 88388, 1, 0},
                     Sets{"Inf of the wrong sign beyond the format", DType::f16, -kInf, 88388, 1, 1},
+                    Sets{"Inf of the wrong sign below the format", DType::f16, kInf, -88388, 1, 1},
+                    Sets{"Inf of the wrong sign within the budget of the format's end", DType::f16, -kInf, 65500, 20, 1},
+                    Sets{"Inf of the wrong sign, budget past both ends", DType::f16, -kInf, 100, 1e6, 1},
+                    Sets{"Inf where the right one is of the other sign", DType::f16, kInf, -kInf, 1e6, 1},
+                    Sets{"a number where Inf is right", DType::f16, 65504, kInf, 1e6, 1},
                     Sets{"Inf within the budget of the format's end", DType::f16, kInf, 65500, 20, 0},
                     Sets{"Inf outside the budget of the format's end", DType::f16, kInf, 65400, 20, 1}));
 

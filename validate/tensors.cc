@@ -22,10 +22,13 @@ constexpr std::int64_t kMaxBatch = 1 << 24;
 constexpr std::string_view kStates[] = {"f32", "bf16"};
 
 const Tensor& required(const Tensors& tensors, std::string_view missing_of) {
-  std::string missing;
+  std::string missing, held;
   for (const std::string_view wanted : {"q", "k", "v"})
     if (!find(tensors, wanted)) missing += " " + std::string(wanted);
-  if (!missing.empty()) fail("tensors missing from the file:", missing, " (op gdn needs q k v)");
+  for (const auto& [name, tensor] : tensors) held += " " + name + " " + to_string(tensor.shape());
+  if (!missing.empty())
+    fail("tensors missing from the file:", missing,
+         "; expected q [T, HK, K], k [T, HK, K], v [T, HV, V] of f32, bf16 or f16, got", held.empty() ? " none" : held);
   return get(tensors, missing_of);
 }
 
@@ -157,6 +160,8 @@ void pool_from(const Tensors& tensors, Problem& p) {
     if (find(tensors, "has_initial_state")) fail("has_initial_state: expected state_indices beside it, got none");
     return;
   }
+  if (!find(tensors, "initial_state"))
+    fail("initial_state: expected a pool [P, HV, V, K] of f32 or bf16 beside state_indices, got none");
   const Shape& pool = get(tensors, "initial_state").shape();
   if (pool.size() != 4 || pool[0] < 2)
     fail("initial_state: expected a pool [P, HV, V, K] of at least 2 slots beside state_indices, got ", to_string(pool));
@@ -248,13 +253,16 @@ Tensors inputs_from(const Reader& read, const Tensors& tensors, Problem& p) {
 Tensors outputs_from(const Reader& read, const Tensors& tensors, Problem& p) {
   Tensors outputs;
   const Tensor* state = find(tensors, "final_state");
-  if (state && !read.has("o")) fail("o: missing; final_state is judged together with o");
+  const Shape states{p.slots ? p.slots : p.sequences(), p.HV, p.V, p.K};
+  if (state && !read.has("o"))
+    fail("o: expected ", to_string({read.T, p.HV, p.V}), " of ", name(p.io), " beside final_state, got none");
   if (!read.has("o")) return outputs;
   outputs["o"] = read.tokens("o", {p.HV, p.V});
   if (outputs["o"].dtype() != p.io) fail("o: expected dtype ", name(p.io), " as q, got ", name(outputs["o"].dtype()));
-  if (!state && p.slots) fail("final_state: missing; beside state_indices expected the pool after the call");
+  if (!state && p.slots)
+    fail("final_state: expected the pool ", to_string(states), " of ", name(p.state), " after the call beside o, got none");
   if (!state) return outputs;
-  outputs["final_state"] = read.exact("final_state", {p.slots ? p.slots : p.sequences(), p.HV, p.V, p.K});
+  outputs["final_state"] = read.exact("final_state", states);
   const DType dtype = dtype_among("final_state", state->dtype(), kStates);
   if (read.has("initial_state") && dtype != p.state)
     fail("final_state: expected dtype ", name(p.state), " as initial_state, got ", name(dtype));

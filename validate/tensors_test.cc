@@ -102,12 +102,20 @@ TEST(CaseFromTensors, says_what_is_wrong_expected_and_got) {
   missing.tensors.erase("v");
   Safetensors state_alone = dumped(kCase);
   state_alone.tensors["final_state"] = Tensor(DType::f32, {3, 2, 2, 4});
+  Safetensors no_pool = dumped("gdn/fwd/len=3+2,HK=1,HV=2,K=4,V=2/bf16/h0=normal=1/slots=4/seed=5"), no_final_pool = no_pool;
+  no_pool.tensors.erase("initial_state");
+  no_final_pool.tensors["o"] = Tensor(DType::bf16, {5, 2, 2});
   Safetensors batched = dumped(kCase);
   for (auto& [name, t] : batched.tensors) t = name == "cu_seqlens" || name == "initial_state" ? t : with_batch(t, 5);
   const struct {
     std::string error, expected;
   } kCases[] = {
-      {error_of(missing), "tensors missing from the file: k v"},
+      {error_of(missing),
+       "tensors missing from the file: k v; expected q [T, HK, K], k [T, HK, K], v [T, HV, V] of f32, bf16 or f16, got "
+       "beta [5, 2] cu_seqlens [4] g [5, 2] initial_state [3, 2, 2, 4] q [5, 1, 4]"},
+      {error_of({}),
+       "tensors missing from the file: q k v; expected q [T, HK, K], k [T, HK, K], v [T, HV, V] of f32, bf16 or "
+       "f16, got none"},
       {broken("q", Tensor(DType::bf16, {5, 4})), "q: expected [T, HK, K] or [B, T, HK, K], got [5, 4]"},
       {broken("k", Tensor(DType::bf16, {5, 1, 3})), "k: expected shape [5, 1, 4], got [5, 1, 3]"},
       {broken("k", Tensor(DType::f16, {5, 1, 4})), "k: expected dtype bf16 as q, got f16"},
@@ -124,7 +132,9 @@ TEST(CaseFromTensors, says_what_is_wrong_expected_and_got) {
       {broken("cu_seqlens", Tensor(DType::f32, {4})), "cu_seqlens: expected dtype i32 or i64, got f32"},
       {broken("o", Tensor(DType::f32, {5, 2, 2})), "o: expected dtype bf16 as q, got f32"},
       {broken("o", Tensor(DType::bf16, {5, 2, 3})), "o: expected shape [5, 2, 2], got [5, 2, 3]"},
-      {error_of(state_alone), "o: missing; final_state is judged together with o"},
+      {error_of(state_alone), "o: expected [5, 2, 2] of bf16 beside final_state, got none"},
+      {error_of(no_pool), "initial_state: expected a pool [P, HV, V, K] of f32 or bf16 beside state_indices, got none"},
+      {error_of(no_final_pool), "final_state: expected the pool [4, 2, 2, 4] of f32 after the call beside o, got none"},
       {error_of(batched), "q: expected a batch of 1 beside cu_seqlens, got 5"},
       {poisoned("q", NAN), "q: expected finite values; 1 of 20 values are not, first at [0, 0, 3]: nan"},
       {poisoned("v", INFINITY), "v: expected finite values; 1 of 20 values are not, first at [0, 1, 1]: inf"},
