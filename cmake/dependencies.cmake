@@ -59,6 +59,7 @@ if(DELTAGAUGE_MISSING)
 endif()
 
 # CUDA: optional. The runtime is linked statically, so a binary built here needs only a driver where it runs.
+include(cuda_archs)
 set(DELTAGAUGE_HAVE_CUDA OFF)
 if(NOT DELTAGAUGE_CUDA STREQUAL "OFF")
   if(NOT CMAKE_CUDA_COMPILER)

@@ -207,7 +207,7 @@ TEST_F(Gdn, IndicesOutsideThePoolTouchNothing) {
   }
 }
 
-// A slot whose first element passes 2^31: an offset cut to 32 bits reads or writes elsewhere.
+// C053. A slot whose first element passes 2^31: an offset cut to 32 bits reads or writes elsewhere.
 TEST_F(Gdn, SlotsPast2To31ElementsAreReached) {
   const Case c = parse_id("gdn/fwd/len=70,HK=1,HV=2,K=64,V=64/bf16/h0=normal=1/state=bf16");
   const Tensors inputs = make_inputs(c);
@@ -314,7 +314,7 @@ TEST_F(Gdn, MoreThan65535SequencesRun) {
   }
 }
 
-// T * H * D passes 2^31: only the last of 513 sequences has data, the rest of the memory is zero. Its rows start past
+// C051. T * H * D passes 2^31: only the last of 513 sequences has data, the rest of the memory is zero. Its rows start past
 // element 2^31, so an offset cut to 32 bits reads or writes elsewhere.
 TEST_F(Gdn, OffsetsPast2To31ElementsReachTheirRows) {
   constexpr std::int64_t kLength = 64, kSequences = 513;

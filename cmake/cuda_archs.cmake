@@ -1,0 +1,10 @@
+# Holds DELTAGAUGE_CUDA_ARCHS to a list of architectures as nvcc names them, sm_80 or later: what the kernels are written for.
+if("${DELTAGAUGE_CUDA_ARCHS}" STREQUAL "")
+  message(FATAL_ERROR "DELTAGAUGE_CUDA_ARCHS: expected architectures from 80 on, such as 80;90a, got none")
+endif()
+foreach(arch IN LISTS DELTAGAUGE_CUDA_ARCHS)
+  string(REGEX REPLACE "[af]$" "" number "${arch}")
+  if(NOT number MATCHES "^[1-9][0-9][0-9]?$" OR number LESS 80)
+    message(FATAL_ERROR "DELTAGAUGE_CUDA_ARCHS: expected architectures from 80 on, such as 80;90a, got '${arch}'")
+  endif()
+endforeach()
