@@ -1,4 +1,4 @@
-# Holds DELTAGAUGE_CUDA_ARCHS to a list of architectures as nvcc names them, sm_80 or later: what the kernels are written for.
+# Holds DELTAGAUGE_CUDA_ARCHS to a list of architectures as nvcc names them, sm_80 or later, as the kernels need them.
 if("${DELTAGAUGE_CUDA_ARCHS}" STREQUAL "")
   message(FATAL_ERROR "DELTAGAUGE_CUDA_ARCHS: expected architectures from 80 on, such as 80;90a, got none")
 endif()
