@@ -153,6 +153,24 @@ TEST_F(Cli, exits_1_on_a_failed_verdict_with_a_line_that_shows_it_again) {
   EXPECT_EQ(run("report show" + quoted(file("r.json"))).status, 1) << "show gives the status of the report";
 }
 
+TEST_F(Cli, fails_an_infinity_of_the_wrong_sign) {
+  const std::string path = quoted(file("inf.safetensors")), judge = "validate --op gdn --backend file --tensors" + path;
+  ASSERT_EQ(run("case dump gdn/fwd/len=1,HK=1,HV=1,K=4,V=4/f16/gate=none/beta=const=0/h0=zero/scale=1/q[*,*,*]=0/q[*,*,0]=1/"
+                "initial_state[0,0,0,0]=1e6/initial_state[0,0,1,0]=-1e6/seed=1 --backend reference.recurrent --out" +
+                path)
+                .status,
+            0);
+  EXPECT_EQ(run(judge).status, 0);
+  Safetensors content = read_safetensors(file("inf.safetensors"));
+  Tensor& o = content.tensors["o"];
+  EXPECT_EQ(o.at({0, 0, 1}), -o.at({0, 0, 0}));
+  o.set({0, 0, 1}, o.at({0, 0, 0}));
+  reports::write_file(file("inf.safetensors"), to_safetensors(content));
+  const Ran r = run(judge);
+  EXPECT_EQ(r.status, 1);
+  EXPECT_NE(r.out.find("NaN or infinite"), std::string::npos) << r.out;
+}
+
 TEST_F(Cli, judges_the_outputs_in_a_file_and_backends_on_its_inputs) {
   const std::string path = dumped("reference.as_kernel.chunk64.io");
   const Safetensors content = read_safetensors(path);
