@@ -14,7 +14,8 @@ std::string breach(std::string_view name, const reports::TensorMetrics& m) {
   std::ostringstream text;
   text.precision(4);
   if (m.non_finite) {
-    text << name << ": " << m.non_finite << " elements are NaN or infinite where the right value is not, or the reverse";
+    text << name << ": " << m.non_finite
+         << " elements are NaN or infinite where the right value is not, the reverse, or of the wrong sign";
   } else if (!(m.row_ratio <= kRowRatio)) {
     text << name << ": row error is " << m.row_ratio << " of its budget, limit " << kRowRatio;
   } else if (!(m.element_ratio <= kElementRatio)) {
