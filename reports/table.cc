@@ -72,7 +72,7 @@ std::string line(const Result& r, const Columns& c, const TableStyle& style) {
     numbers = fmt::format("{:{}}  {:8.2e} {:6.3g} {:7.3g}", worst->first, c.tensor, m.rel_l2, m.row_ratio, m.element_ratio);
   }
   const std::string body =
-      fmt::format("  {:{}}  {:{}}  {} {:7.2f}  {}", r.backend, c.backend, r.check, c.check, numbers, r.seconds, r.reason);
+      fmt::format("  {:{}}  {:{}}  {} {:7.2f}  {}", r.backend, c.backend, r.check, c.check, numbers, r.seconds, r.remark());
   const int room = style.width ? std::max(style.width - 8, 1) : 0;
   std::string text = "  " + painted(r.outcome, fmt::format("{:5}", name(r.outcome)), style) + cut(body, room);
   text.erase(text.find_last_not_of(' ') + 1);
@@ -141,6 +141,7 @@ Report made_safe(Report report) {
   for (Result& r : report.results) {
     for (std::string* text : {&r.test, &r.name, &r.backend, &r.check, &r.repro}) *text = printable(*text);
     r.reason = indented(r.reason);
+    r.note = printable(r.note);
     std::map<std::string, TensorMetrics> tensors;
     for (auto& [tensor, metrics] : r.tensors) {
       metrics.budget_from = printable(metrics.budget_from);

@@ -38,6 +38,10 @@ TEST(Table, explains_a_failure_in_words) {
   EXPECT_TRUE(contains(text, "BROKEN reference.l2norm accuracy"));
 }
 
+TEST(Table, shows_what_a_row_that_passed_has_to_say) {
+  EXPECT_TRUE(contains(table(sample_report(), {}), "0.25  o is 0 in fast mode alone: 1 of 129 tokens"));
+}
+
 TEST(Table, gives_timings_a_table_of_their_own_with_the_roofline_of_the_run) {
   const std::string text = table(sample_report(), {});
   EXPECT_TRUE(contains(

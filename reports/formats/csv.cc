@@ -74,7 +74,7 @@ std::string to_csv(const Report& report) {
   for (const Result& r : report.results) {
     const auto add = [&](const Row& tensor) {
       Row row = {r.test,   r.name,           r.op, r.direction, r.backend, r.check, std::string(name(r.outcome)),
-                 r.reason, number(r.seconds)};
+                 r.remark(), number(r.seconds)};
       append(row, tensor);
       append(row, r.timing ? timing(*r.timing) : Row(kTiming));
       row.push_back(r.repro);
