@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "core/error.h"
+#include "validate/range.h"
 #include "validate/run.h"
 #if DELTAGAUGE_HAVE_CUDA
 #include "kernels/runtime/device_info.h"
@@ -12,10 +13,11 @@
 
 namespace deltagauge::validate::cli {
 
-Registry all_backends() {
+Registry all_backends(std::string_view globs) {
   Registry registry;
   add_cpu_backends(registry);
   add_cuda_backends(registry);
+  if (globs.find("reference.peer.") != globs.npos) add_peer_backends(registry);
   return registry;
 }
 
