@@ -7,6 +7,7 @@
 #include <span>
 
 #include "reports/locate.h"
+#include "reports/math_table.h"
 #include "reports/printable.h"
 #include "reports/timing_table.h"
 
@@ -171,7 +172,7 @@ std::string table(const Report& unsafe, const TableStyle& style) {
   const Report report = made_safe(unsafe);
   std::string text;
   if (style.rows == Rows::all)
-    for (const std::string& part : {rows(report, style), timing_table(report, style.width)})
+    for (const std::string& part : {rows(report, style), timing_table(report, style.width), math_table(report, style.width)})
       if (!part.empty()) text += part + "\n";
   for (const Result& r : report.results)
     if (r.outcome == Outcome::fail || r.outcome == Outcome::error) text += in_words(r, style) + "\n";

@@ -44,6 +44,7 @@ std::vector<std::string> command_of(const std::string& binary, const BenchArgs& 
   add("--min-time", std::to_string(args.min_time));
   add("--max-time", std::to_string(args.timeout));
   add("--noise", std::to_string(args.max_noise));
+  if (args.both_math) words.push_back("--both-math");
   if (args.require_gpu) words.push_back("--require-gpu");
   add("--json", json);
   words.push_back("--quiet");
