@@ -73,10 +73,11 @@ std::string line(const Result& r, const Columns& c, const TableStyle& style) {
     numbers = fmt::format("{:{}}  {:8.2e} {:6.3g} {:7.3g}", worst->first, c.tensor, m.rel_l2, m.row_ratio, m.element_ratio);
   }
   const std::string body =
-      fmt::format("  {:{}}  {:{}}  {} {:7.2f}  {}", r.backend, c.backend, r.check, c.check, numbers, r.seconds, r.remark());
+      fmt::format("  {:{}}  {:{}}  {} {:7.2f}  {}", r.backend, c.backend, r.check, c.check, numbers, r.seconds, r.reason);
   const int room = style.width ? std::max(style.width - 8, 1) : 0;
   std::string text = "  " + painted(r.outcome, fmt::format("{:5}", name(r.outcome)), style) + cut(body, room);
   text.erase(text.find_last_not_of(' ') + 1);
+  if (!r.note.empty()) text += "\n         " + r.note;  // whole, as it says which
   return text + "\n";
 }
 

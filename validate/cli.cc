@@ -17,7 +17,14 @@ Registry all_backends(std::string_view globs) {
   Registry registry;
   add_cpu_backends(registry);
   add_cuda_backends(registry);
-  if (globs.find("reference.peer.") != globs.npos) add_peer_backends(registry);
+  Registry peers;
+  add_peer_backends(peers);
+  std::istringstream parts{std::string(globs)};
+  for (std::string part; std::getline(parts, part, ',');)
+    if (registry.match(part).empty() && !peers.match(part).empty()) {
+      add_peer_backends(registry);
+      break;
+    }
   return registry;
 }
 

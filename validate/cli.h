@@ -82,7 +82,7 @@ struct ShrinkArgs {
 int case_shrink(const ShrinkArgs& args);
 
 // Shared by the subcommands.
-Registry all_backends(std::string_view globs = {});  // reference.peer.* are there where a glob names them
+Registry all_backends(std::string_view globs = {});  // reference.peer.* too where one of the globs matches nothing else
 std::optional<reports::Device> current_device();
 // Throws Error, naming the known backends, when a part of a comma separated glob matches none of them.
 void require_known_backends(const std::vector<const Backend*>& known, const std::string& globs);

@@ -180,6 +180,8 @@ TEST_F(Runs, PeersAreJudgedWhereAGlobNamesThem) {
   const std::string id = "gdn/fwd/len=40,HK=1,HV=1,K=16,V=16/bf16/seed=1";
   for (const char* globs : {"*", "reference.*"})
     EXPECT_EQ(listed({"--case", id, "--backend", globs}).find("reference.peer."), std::string::npos) << globs;
+  for (const char* globs : {"*ftz", "reference.recurrent,reference.peer*"})
+    EXPECT_NE(listed({"--case", id, "--backend", globs}).find(named), std::string::npos) << globs;
   const std::string own = file("own.json");
   reports::write_file(own, R"({"schema": "deltagauge.sweep/1", "backend": "reference.recurrent,)" + named +
                                R"(", "cases": [")" + id + R"("]})");
