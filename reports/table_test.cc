@@ -39,7 +39,8 @@ TEST(Table, explains_a_failure_in_words) {
 }
 
 TEST(Table, shows_what_a_row_that_passed_has_to_say) {
-  EXPECT_TRUE(contains(table(sample_report(), {}), "0.25\n         o is 0 in fast mode alone: 1 of 129 tokens, sequence 2 head 0 token 0\n"));
+  EXPECT_TRUE(contains(table(sample_report(), {}),
+                       "0.25\n         o is 0 in fast mode alone: 1 of 129 tokens, sequence 2 head 0 token 0\n"));
 }
 
 TEST(Table, gives_timings_a_table_of_their_own_with_the_roofline_of_the_run) {
