@@ -13,6 +13,7 @@
 #include "core/error.h"
 #include "core/inputs.h"
 #include "core/op.h"
+#include "validate/both_math.h"
 #include "validate/checks/check.h"
 #include "validate/choice.h"
 #include "validate/mark.h"
@@ -28,6 +29,11 @@ struct Job {
   const Backend* backend;
   std::vector<std::string> timers;
 };
+
+Sweep swept(Sweep sweep, const BenchOptions& options) {
+  if (options.both_math) sweep.cases = validate::in_both_modes(sweep.cases);
+  return sweep;
+}
 
 bool is_cuda(const Backend& backend) { return backend.name().starts_with("cuda."); }
 
@@ -77,7 +83,7 @@ class Bench {
   Bench(const BenchOptions& options, reports::Report& report) : options_(options), report_(report) {}
 
   void run(const Job& job, Subject& subject) {
-    if (!jobs_.empty() && jobs_.back()->test != job.test) judge_choices();
+    if (!jobs_.empty() && jobs_.back()->test != job.test) end_case();
     jobs_.push_back(&job);
     const Problem& problem = job.test->test.problem;
     if (const auto why = job.backend->unsupported(problem)) {
@@ -112,10 +118,20 @@ class Bench {
     }
   }
 
-  // After the last backend of a case: where the library chooses among variants, the one that it takes against the fastest of
-  // those that were timed; a row a timer.
-  void judge_choices() {
+  // After the last backend of a case.
+  void end_case() {
     const auto jobs = std::exchange(jobs_, {});
+    judge_choices(jobs);
+    if (options_.both_math)
+      for (const Job* job : jobs)
+        if (job->test->test.problem.math == MathMode::fast) put_side_by_side(*job);
+    first_ = report_.results.size();
+  }
+
+ private:
+  // Where the library chooses among variants, the one that it takes against the fastest of those that were timed; a row a
+  // timer.
+  void judge_choices(const std::vector<const Job*>& jobs) {
     const std::size_t first = std::exchange(first_, report_.results.size());
     for (const std::string& timer : options_.timers) {
       std::map<std::string_view, const Result*> timed;  // by backend
@@ -139,10 +155,8 @@ class Bench {
         break;  // its rows may have moved
       }
     }
-    first_ = report_.results.size();
   }
 
- private:
   void judge_choice(const Job& job, const std::string& timer, const Result& own, const Result& best) {
     const double over = own.timing->median / best.timing->median;
     const auto ns = [](const Result& row) { return std::to_string(std::llround(1e9 * row.timing->median)) + " ns"; };
@@ -153,6 +167,32 @@ class Bench {
     Result& row = add(job, "dispatch-" + timer, pass ? Outcome::pass : Outcome::fail, reason);
     row.values["over_best_variant"] = over;
     report(row);
+  }
+
+  // The row of a check, or null. Those asked for are among the last.
+  const Result* find(const std::string& id, const Job& job, std::string_view check) const {
+    const auto found = std::find_if(report_.results.rbegin(), report_.results.rend(), [&](const Result& row) {
+      return row.check == check && row.backend == job.backend->name() && row.test == id;
+    });
+    return found == report_.results.rend() ? nullptr : &*found;
+  }
+
+  // Fast math beside precise, where both have a time: a row a timer.
+  void put_side_by_side(const Job& fast) {
+    Case precise = fast.test->test;
+    precise.problem.math = MathMode::precise;
+    const std::string ids[] = {to_id(fast.test->test), to_id(precise)};
+    for (const std::string& timer : fast.timers) {
+      const Result *own = find(ids[0], fast, timer), *other = find(ids[1], fast, timer);
+      if (!own || !other || !own->timing || !other->timing) continue;
+      const double seconds = own->timing->median, beside = other->timing->median;
+      Result& row = add(fast, "math-" + timer, Outcome::pass, "");
+      row.values = {{"fast_seconds", seconds}, {"precise_seconds", beside}, {"precise_over_fast", beside / seconds}};
+      row.tensors = find(ids[0], fast, "accuracy")->tensors;
+      for (const auto& [name, metrics] : find(ids[1], fast, "accuracy")->tensors)
+        row.tensors.emplace(name + ".precise", metrics);
+      report(row);
+    }
   }
 
   void time(const Job& job, const std::string& timer, Subject& subject, Plan& plan,
@@ -207,7 +247,8 @@ class Bench {
 
 }  // namespace
 
-void run_bench(const Sweep& sweep, const Registry& registry, const BenchOptions& options, reports::Report& report) {
+void run_bench(const Sweep& given, const Registry& registry, const BenchOptions& options, reports::Report& report) {
+  const Sweep sweep = swept(given, options);
   const auto jobs = jobs_of(sweep, registry, options);
   const bool device = std::any_of(jobs.begin(), jobs.end(), [](const Job& job) {
     return is_cuda(*job.backend) && !job.backend->unsupported(job.test->test.problem);
@@ -219,10 +260,11 @@ void run_bench(const Sweep& sweep, const Registry& registry, const BenchOptions&
     if (!subject || &subject->test() != job.test) subject.emplace(*job.test, options);
     bench.run(job, *subject);
   }
-  bench.judge_choices();
+  bench.end_case();
 }
 
-std::vector<std::string> list_bench(const Sweep& sweep, const Registry& registry, const BenchOptions& options) {
+std::vector<std::string> list_bench(const Sweep& given, const Registry& registry, const BenchOptions& options) {
+  const Sweep sweep = swept(given, options);
   std::vector<std::string> lines;
   for (const Job& job : jobs_of(sweep, registry, options))
     for (const std::string& timer : job.timers)

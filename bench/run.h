@@ -18,6 +18,7 @@ struct BenchOptions {
   oracle::Precision oracle = oracle::Precision::automatic;
   std::string backend = "*", filter = "*";  // globs over backends, and over case ids and names
   bool cuda_missing_is_failure = false;
+  bool both_math = false;                   // every case in math=precise and math=fast, and rows that hold the two
   bool spans = false;                       // keep what ran when, for a trace
   std::int64_t gate_token_heads = 1 << 17;  // (token, head) pairs that the gate judges of a case at most (validate/slice.h)
   std::function<void(const reports::Result&)> progress;  // may be empty
@@ -25,6 +26,8 @@ struct BenchOptions {
 
 // For each case and backend: the accuracy row that gates it, then one row per timer, with the time of a call and digests of
 // the outputs it was judged on. Where the gate fails, the timers' rows are errors that say so. Sets report.roofline.
+// After a case, rows that hold timed ones against each other: dispatch-TIMER, a choice among variants; math-TIMER, fast
+// beside precise, with values fast_seconds, precise_seconds, precise_over_fast and the tensors of both gates.
 void run_bench(const Sweep& sweep, const Registry& registry, const BenchOptions& options, reports::Report& report);
 
 // What run_bench would run, as "case backend timer" lines.

@@ -182,6 +182,40 @@ TEST_F(Run, holds_the_variant_that_the_library_takes_against_the_fastest) {
   }
 }
 
+TEST_F(Run, puts_fast_and_precise_math_side_by_side) {
+  Case fast = sweep_.cases[0].test;
+  fast.problem.math = MathMode::fast;
+  sweep_.cases.emplace_back().test = fast;  // there already, so not run twice
+  EXPECT_EQ(run("reference.recurrent").results.size(), 4U);
+  options_.both_math = true;
+  const auto report = run("reference.recurrent,reference.chunk64");
+  ASSERT_EQ(report.results.size(), 10U);
+  for (const std::size_t i : {0U, 1U}) {  // backends
+    const reports::Result &row = report.results[8 + i], &precise = report.results[2 * i + 1],
+                          &own = report.results[2 * i + 5];
+    EXPECT_EQ(row.check, "math-cpu");
+    EXPECT_EQ(row.outcome, Outcome::pass);
+    EXPECT_EQ(row.test, to_id(fast));
+    EXPECT_EQ(row.backend, own.backend);
+    EXPECT_EQ(own.test, row.test);
+    EXPECT_EQ(row.values.at("fast_seconds"), own.timing->median);
+    EXPECT_EQ(row.values.at("precise_seconds"), precise.timing->median);
+    EXPECT_EQ(row.values.at("precise_over_fast"), precise.timing->median / own.timing->median);
+    for (const char* tensor : {"o", "final_state"}) {
+      EXPECT_EQ(row.tensors.at(tensor).rel_l2, report.results[2 * i + 4].tensors.at(tensor).rel_l2);
+      EXPECT_EQ(row.tensors.at(tensor + std::string(".precise")).rel_l2, report.results[2 * i].tensors.at(tensor).rel_l2);
+    }
+  }
+  options_.backend = "reference.recurrent,cuda.gdn.recurrent";
+  options_.timers = {"graph-cold", "cpu"};
+  EXPECT_EQ(list_bench(sweep_, registry_, options_).size(), 4U);
+}
+
+TEST_F(Run, puts_nothing_beside_a_time_that_is_not_there) {
+  options_.both_math = true;
+  for (const reports::Result& row : run("wrong").results) EXPECT_FALSE(row.check.starts_with("math-")) << row.check;
+}
+
 TEST_F(Run, takes_timers_that_suit_the_backend) {
   options_.backend = "reference.recurrent,cuda.gdn.recurrent";
   EXPECT_EQ(list_bench(sweep_, registry_, options_).size(), 4U);

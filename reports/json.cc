@@ -110,6 +110,7 @@ Json write(const Result& r) {
   if (r.timing) out["timing"] = write(*r.timing);
   if (!r.repro.empty()) out["repro"] = r.repro;
   for (const Span& span : r.spans) out["spans"].push_back(write(span));
+  if (!r.note.empty()) out["note"] = r.note;
   return out;
 }
 
@@ -290,7 +291,7 @@ Outcome read_outcome(const At& at) {
 
 Result read_result(const At& at) {
   object(at, {"case", "name", "op", "direction", "backend", "check", "outcome", "reason", "seconds", "tensors", "ranges",
-              "digests", "values", "timing", "repro", "spans"});
+              "digests", "values", "timing", "repro", "spans", "note"});
   Result r;
   r.test = text(member(at, "case"));
   r.name = text(member(at, "name"));
@@ -309,6 +310,7 @@ Result read_result(const At& at) {
   if (const auto timing = maybe_member(at, "timing")) r.timing = read_timing(*timing);
   if (const auto repro = maybe_member(at, "repro")) r.repro = text(*repro);
   if (const auto spans = maybe_member(at, "spans")) r.spans = list(*spans, read_span);
+  if (const auto note = maybe_member(at, "note")) r.note = text(*note);
   return r;
 }
 

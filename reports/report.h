@@ -103,6 +103,9 @@ struct Result {
   std::optional<Timing> timing;                // bench and replay rows
   std::string repro;                           // a command line that shows it again; set on failures
   std::vector<Span> spans{};                   // kept when a trace is asked for
+  std::string note{};                          // what a row that passed has to say
+
+  const std::string& remark() const { return reason.empty() ? note : reason; }  // the last column of a table
 };
 
 struct ConfigFile {

@@ -140,6 +140,7 @@ inline Report sample_report() {
        sample_timing(),
        ""},
   };
+  report.results[0].note = "o is 0 in fast mode alone: 1 of 129 tokens, sequence 2 head 0 token 0";
   report.results[0].spans = {{.name = "inputs", .depth = 0, .start = 0, .seconds = 0.125},
                              {.name = "judge", .depth = 0, .start = 0.125, .seconds = 0.0625}};
   return report;

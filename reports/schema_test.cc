@@ -83,6 +83,7 @@ TEST_F(Schema, refuses_broken_reports) {
       {"/summary/judged", -1, "/summary/judged:"},
       {"/results/0/outcome", "ok", "/results/0/outcome:"},
       {"/results/0/reason", "a pass has no reason", "/results/0/reason:"},
+      {"/results/0/note", "", "/results/0/note:"},
       {"/results/1/repro", "", "/results/1/repro:"},
       {"/results/2/reason", "", "/results/2/reason:"},
       {"/results/0/extra", 1, "/results/0:"},

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "reports/locate.h"
+#include "reports/math_table.h"
 #include "reports/printable.h"
 #include "reports/timing_table.h"
 
@@ -76,6 +77,7 @@ std::string line(const Result& r, const Columns& c, const TableStyle& style) {
   const int room = style.width ? std::max(style.width - 8, 1) : 0;
   std::string text = "  " + painted(r.outcome, fmt::format("{:5}", name(r.outcome)), style) + cut(body, room);
   text.erase(text.find_last_not_of(' ') + 1);
+  if (!r.note.empty()) text += "\n         " + r.note;  // whole, as it says which
   return text + "\n";
 }
 
@@ -141,6 +143,7 @@ Report made_safe(Report report) {
   for (Result& r : report.results) {
     for (std::string* text : {&r.test, &r.name, &r.backend, &r.check, &r.repro}) *text = printable(*text);
     r.reason = indented(r.reason);
+    r.note = printable(r.note);
     std::map<std::string, TensorMetrics> tensors;
     for (auto& [tensor, metrics] : r.tensors) {
       metrics.budget_from = printable(metrics.budget_from);
@@ -170,7 +173,7 @@ std::string table(const Report& unsafe, const TableStyle& style) {
   const Report report = made_safe(unsafe);
   std::string text;
   if (style.rows == Rows::all)
-    for (const std::string& part : {rows(report, style), timing_table(report, style.width)})
+    for (const std::string& part : {rows(report, style), timing_table(report, style.width), math_table(report, style.width)})
       if (!part.empty()) text += part + "\n";
   for (const Result& r : report.results)
     if (r.outcome == Outcome::fail || r.outcome == Outcome::error) text += in_words(r, style) + "\n";

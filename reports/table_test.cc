@@ -38,6 +38,11 @@ TEST(Table, explains_a_failure_in_words) {
   EXPECT_TRUE(contains(text, "BROKEN reference.l2norm accuracy"));
 }
 
+TEST(Table, shows_what_a_row_that_passed_has_to_say) {
+  EXPECT_TRUE(contains(table(sample_report(), {}),
+                       "0.25\n         o is 0 in fast mode alone: 1 of 129 tokens, sequence 2 head 0 token 0\n"));
+}
+
 TEST(Table, gives_timings_a_table_of_their_own_with_the_roofline_of_the_run) {
   const std::string text = table(sample_report(), {});
   EXPECT_TRUE(contains(
@@ -45,6 +50,24 @@ TEST(Table, gives_timings_a_table_of_their_own_with_the_roofline_of_the_run) {
   EXPECT_TRUE(contains(
       text, "  cuda.gdn.chunk_sm80  graph-hot      12.50     12.75       3  0.080     6.8    2.0   50.00   1980\n"));
   EXPECT_TRUE(contains(text, "roofline of this run: copy 4.25 TB/s, bf16 products 790 TFLOP/s\n"));
+}
+
+TEST(Table, puts_fast_and_precise_math_side_by_side) {
+  Report report = sample_report();
+  EXPECT_FALSE(contains(table(report, {}), "fast rel-L2"));
+  Result& r = report.results[0];
+  r.check = "math-cpu";
+  r.values = {{"fast_seconds", 12.5e-6}, {"precise_seconds", 25e-6}, {"precise_over_fast", 2}};
+  r.tensors["o.precise"].rel_l2 = 1.7e-3;
+  r.tensors["o.precise"].row_ratio = 0.5;
+  r.tensors["final_state.precise"];
+  EXPECT_TRUE(contains(
+      table(report, {}),
+      "  backend              check     tensor  fast rel-L2  precise  fast row  precise   fast us   precise  ratio\n" +
+          std::string(kSampleCase) + "  (qwen3-next)\n" +
+          "  cuda.gdn.chunk_sm80  math-cpu  o          3.40e-03 1.70e-03      0.78      0.5     12.50     25.00  2.000\n"));
+  r.values.clear();  // as of check fast, which takes no times
+  EXPECT_TRUE(contains(table(report, {}), "  o          3.40e-03 1.70e-03      0.78      0.5\n"));
 }
 
 TEST(Table, ends_in_a_summary) {

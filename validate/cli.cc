@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "core/error.h"
+#include "validate/range.h"
 #include "validate/run.h"
 #if DELTAGAUGE_HAVE_CUDA
 #include "kernels/runtime/device_info.h"
@@ -12,10 +13,18 @@
 
 namespace deltagauge::validate::cli {
 
-Registry all_backends() {
+Registry all_backends(std::string_view globs) {
   Registry registry;
   add_cpu_backends(registry);
   add_cuda_backends(registry);
+  Registry peers;
+  add_peer_backends(peers);
+  std::istringstream parts{std::string(globs)};
+  for (std::string part; std::getline(parts, part, ',');)
+    if (registry.match(part).empty() && !peers.match(part).empty()) {
+      add_peer_backends(registry);
+      break;
+    }
   return registry;
 }
 

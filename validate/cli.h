@@ -3,6 +3,7 @@
 #pragma once
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/backend.h"
@@ -46,7 +47,7 @@ struct BenchArgs : RunArgs {
   std::vector<std::string> baselines;                    // reports to compare with
   std::string against;                                   // another binary to run in turn with this one
   int blocks = 8;                                        // of other, this, this, other
-  bool across_devices = false, bits = false;
+  bool across_devices = false, bits = false, both_math = false;
 };
 int bench(const BenchArgs& args);
 
@@ -81,7 +82,7 @@ struct ShrinkArgs {
 int case_shrink(const ShrinkArgs& args);
 
 // Shared by the subcommands.
-Registry all_backends();
+Registry all_backends(std::string_view globs = {});  // reference.peer.* too where one of the globs matches nothing else
 std::optional<reports::Device> current_device();
 // Throws Error, naming the known backends, when a part of a comma separated glob matches none of them.
 void require_known_backends(const std::vector<const Backend*>& known, const std::string& globs);

@@ -45,6 +45,7 @@ std::vector<std::string> command_of(const std::string& binary, const BenchArgs& 
   add("--min-time", fmt::format("{}", args.min_time));
   add("--max-time", fmt::format("{}", args.timeout));
   add("--noise", fmt::format("{}", args.max_noise));
+  if (args.both_math) words.push_back("--both-math");
   if (args.require_gpu) words.push_back("--require-gpu");
   add("--json", json);
   words.push_back("--quiet");

@@ -31,6 +31,7 @@ bench::BenchOptions options_of(const BenchArgs& args) {
   options.oracle = oracle::parse_precision(args.oracle);
   options.backend = args.backend;
   options.filter = args.filter;
+  options.both_math = args.both_math;
   options.spans = writes_trace(args.outputs);
   options.cuda_missing_is_failure = args.require_gpu;
   return options;

@@ -67,6 +67,17 @@ TEST_F(Bench, gives_a_time_behind_its_gate_in_every_form) {
   EXPECT_TRUE(says("stderr", ".pftrace"));
 }
 
+TEST_F(Bench, takes_both_math_modes_and_says_so_in_the_table_and_the_report) {
+  ASSERT_EQ(run(kRun + "--both-math --json " + file("both.json")), 0);
+  EXPECT_TRUE(says("stdout", "fast rel-L2"));
+  const Report r = reports::load_report(file("both.json"));
+  ASSERT_EQ(r.results.size(), 5U);
+  EXPECT_EQ(r.results[4].check, "math-cpu");
+  EXPECT_TRUE(r.results[4].values.contains("precise_over_fast"));
+  EXPECT_EQ(run(kRun + "--both-math --list"), 0);
+  EXPECT_TRUE(says("stdout", "/fast/"));
+}
+
 TEST_F(Bench, skips_without_a_gpu_and_fails_where_one_is_required) {
   const std::string cuda = std::string(kCase) + "--backend cuda.gdn.recurrent ";
   if (run(cuda) == 0) GTEST_SKIP() << "there is a GPU";

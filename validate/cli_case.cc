@@ -91,7 +91,7 @@ int case_dump(const std::string& id, const std::string& out, const std::string& 
   for (const TensorSpec& spec : op.inputs(c.problem))
     content.tensors[spec.name] = with_batch(get(inputs, spec.name), spec, c.problem);
   if (!backend_name.empty()) {
-    const Registry registry = all_backends();
+    const Registry registry = all_backends(backend_name);
     const Backend& backend = registry.get(backend_name);
     if (const auto why = backend.unsupported(c.problem)) fail(backend_name, ": ", *why);
     const auto plan = backend.plan(c.problem, inputs, {});

@@ -124,9 +124,10 @@ void add_validate(CLI::App& top, ValidateArgs& a, int& status) {
 void add_bench(CLI::App& top, BenchArgs& a, int& status) {
   CLI::App& app = *top.add_subcommand("bench", "time backends on cases; no time is given for a wrong answer");
   add_run(app, a);
-  const Adder measure{app, kMeasure}, against{app, kCompare};
+  const Adder run{app, kRun}, measure{app, kMeasure}, against{app, kCompare};
   measure.repeated("--timer", a.timers, one_of(deltagauge::bench::timers()),
                    "how calls are timed; all that suit by default");
+  run.flag("--both-math", a.both_math, "every case in math=precise and in math=fast, and a row that holds the two");
   measure.positive("--min-time", a.min_time, "SECONDS", "least seconds of samples a row");
   measure.positive("--max-time", a.timeout, "SECONDS", "after which a noisy row is ended");
   measure.positive("--noise", a.max_noise, "PERCENT", "relative deviation that ends a row");
@@ -140,6 +141,7 @@ void add_bench(CLI::App& top, BenchArgs& a, int& status) {
   app.footer(
       "deltagauge bench configs/gdn/perf.json --json now.json\n"
       "deltagauge bench configs/gdn/perf.json --backend 'cuda.gdn.*' --timer graph-cold --baseline base.json\n"
+      "deltagauge bench configs/gdn/perf.json --both-math --timer graph-hot\n"
       "deltagauge bench --case gdn/fwd/len=256,HK=2,HV=2/bf16/seed=1 --backend reference.chunk64 --timer cpu");
 }
 

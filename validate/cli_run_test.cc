@@ -170,6 +170,39 @@ TEST_F(Runs, IsolatedJobsGiveTheSameReport) {
   EXPECT_EQ(lasting(report("apart.json")), lasting(report("here.json")));
 }
 
+TEST_F(Runs, PeersAreJudgedWhereAGlobNamesThem) {
+  const std::string named = "reference.peer.ex2.ftz";
+  const auto listed = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {"validate", "--list"});
+    EXPECT_EQ(run(words), 0) << text("stderr");
+    return text("stdout");
+  };
+  const std::string id = "gdn/fwd/len=40,HK=1,HV=1,K=16,V=16/bf16/seed=1";
+  for (const char* globs : {"*", "reference.*"})
+    EXPECT_EQ(listed({"--case", id, "--backend", globs}).find("reference.peer."), std::string::npos) << globs;
+  for (const char* globs : {"*ftz", "reference.recurrent,reference.peer*"})
+    EXPECT_NE(listed({"--case", id, "--backend", globs}).find(named), std::string::npos) << globs;
+  const std::string own = file("own.json");
+  reports::write_file(own, R"({"schema": "deltagauge.sweep/1", "backend": "reference.recurrent,)" + named +
+                               R"(", "cases": [")" + id + R"("]})");
+  const std::string lines = listed({own, config()});  // in the sweep that names them and in no other
+  EXPECT_NE(lines.find("seed=1 " + named + " accuracy\n"), std::string::npos) << lines;
+  EXPECT_EQ(lines.find("reference.peer.", lines.find("len=130")), std::string::npos) << lines;
+
+  for (const char* how : {"--quiet", "--isolate"}) {
+    ASSERT_EQ(run({"validate", own, "--backend", named, "--check", "fast", how, "--json", file("r.json")}), 0)
+        << text("stderr");
+    ASSERT_EQ(report("r.json").results.size(), 1u);
+    EXPECT_EQ(report("r.json").results[0].backend, named);
+  }
+  EXPECT_EQ(run({"validate", "--case", id, "--backend", "reference.peer.nothing"}), 2);
+  EXPECT_NE(text("stderr").find(named), std::string::npos) << text("stderr");
+  const std::string dump = file("peer.safetensors");
+  ASSERT_EQ(run({"case", "dump", id, "--backend", named, "--out", dump}), 0) << text("stderr");
+  EXPECT_EQ(run({"validate", "--tensors", dump, "--op", "gdn", "--backend", "file," + named, "--staging", "ex2.ftz"}), 0)
+      << text("stderr");
+}
+
 TEST_F(Runs, AJobThatTakesTooLongIsAnErrorRowWithItsLimit) {
   EXPECT_EQ(run({"validate", "--case", "gdn/fwd/len=30000,HV=4/seed=1", "--backend", "reference.recurrent", "--timeout",
                  "0.2", "--json", file("r.json")}),

@@ -86,7 +86,7 @@ void shrink_failures(const ValidateArgs& args, const RunOptions& options, const 
 int case_shrink(const ShrinkArgs& args) {
   const Case c = parse_id(args.id);
   if (!args.check.empty()) require_known_checks("--check", {args.check});
-  const Registry registry = all_backends();
+  const Registry registry = all_backends(args.backend);
   require_known_backends(registry.match("*"), args.backend);
   require_writable_output("--out", args.out);
   RunOptions options;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
+#include <list>
 #include <utility>
 
 #include "core/error.h"
@@ -115,7 +116,7 @@ bool run_parts(const ValidateArgs& args, std::vector<Part>& parts, const Earlier
     run_part(part, report);
   }
   progress.clear();
-  if (args.shrink) shrink_failures(args, parts[0].options, *parts[0].registry, report);
+  if (args.shrink) shrink_failures(args, parts[0].options, all_backends("reference.peer.*"), report);
   write_outputs(args, report);
   partial.remove();
   const std::size_t left = total - report.results.size();
@@ -136,13 +137,14 @@ int run_and_report(const ValidateArgs& args, std::vector<Part> parts, std::vecto
 }
 
 int validate_sweeps(const ValidateArgs& args) {
-  const Registry registry = all_backends();
-  require_known_backends(registry.match("*"), args.backend);
+  require_known_backends(all_backends("reference.peer.*").match("*"), args.backend);
   std::vector<reports::ConfigFile> files;
   const std::vector<Sweep> sweeps = sweeps_of(args, files);
+  std::list<Registry> registries;  // one a sweep, since its globs may name peers too
   std::vector<Part> parts;
   for (const Sweep& sweep : sweeps) {
-    parts.push_back({&sweep, &registry, options_of(args)});
+    registries.push_back(all_backends(sweep.backend + "," + args.backend));
+    parts.push_back({&sweep, &registries.back(), options_of(args)});
     parts.back().options.config = sweep.path;
   }
   return run_and_report(args, std::move(parts), std::move(files));
@@ -174,7 +176,7 @@ int validate_tensors(const ValidateArgs& args) {
   sweep.cases[0].checks = {kDefaultCheck};
   RunOptions options = options_of(args);
   options.config = args.tensors;
-  const Registry registry = all_backends();
+  const Registry registry = all_backends(args.backend);
   std::vector<Part> parts{{&sweep, &registry, options, &given.inputs}};
 
   Registry in_file;

@@ -15,6 +15,7 @@ struct Verdict {
   std::string reason;  // empty on a pass; several breaches are joined by "; "
   std::map<std::string, reports::TensorMetrics> tensors;
   std::map<std::string, double> values{};  // single figures that the check finds, by name
+  std::string note{};                      // what a pass has to say
 
   void add_failure(const std::string& why);  // outcome becomes fail
 };

@@ -9,6 +9,7 @@
 #include "core/inputs.h"
 #include "reference/staging.h"
 #include "validate/backends/arena_plan.h"
+#include "validate/both_math.h"
 #include "validate/context.h"
 #include "validate/frontier.h"
 #include "validate/run.h"
@@ -57,17 +58,8 @@ std::vector<SweepCase> cases_of(const Sweep& sweep, const RangeOptions& options)
         std::any_of(cases.begin(), cases.end(), [&](const SweepCase& other) { return other.test == test.test; });
     if (!there && (glob_match(options.filter, id) || glob_match(options.filter, test.name))) cases.push_back(test);
   };
-  for (SweepCase test : sweep.cases) {
-    if (test.expect == "refused") continue;
-    if (!options.both_modes) {
-      add(test);
-      continue;
-    }
-    for (const MathMode mode : {MathMode::precise, MathMode::fast}) {
-      test.test.problem.math = mode;
-      add(test);
-    }
-  }
+  for (const SweepCase& test : options.both_modes ? in_both_modes(sweep.cases) : sweep.cases)
+    if (test.expect != "refused") add(test);
   return cases;
 }
 

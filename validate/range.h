@@ -23,7 +23,7 @@ struct RangeOptions {
   std::function<void(const reports::Result&)> progress{};  // may be empty
 };
 
-// reference.peer.NAME for every reference::peer_stagings(): schemes of other kernels, for range and nothing else.
+// reference.peer.NAME for every reference::peer_stagings(): schemes of other kernels.
 void add_peer_backends(Registry& registry);
 
 // Cases that a config wants refused make no row. An exception gives an error row, and the rest goes on.

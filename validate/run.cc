@@ -105,6 +105,7 @@ Result judge_job(const Job& job, const std::function<Context&()>& context, const
     result.reason = verdict.reason;
     result.tensors = std::move(verdict.tensors);
     result.values = std::move(verdict.values);
+    if (result.outcome == Outcome::pass) result.note = std::move(verdict.note);
     if (!options.maps && result.outcome != Outcome::fail)
       for (auto& [name, metrics] : result.tensors) metrics.map.reset();
   } catch (const std::exception& error) {

@@ -73,8 +73,8 @@ std::string to_csv(const Report& report) {
                            "settled",  "tb_s",        "tflop_s",     "roofline_percent", "repro"});
   for (const Result& r : report.results) {
     const auto add = [&](const Row& tensor) {
-      Row row = {r.test,   r.name,           r.op, r.direction, r.backend, r.check, std::string(name(r.outcome)),
-                 r.reason, number(r.seconds)};
+      Row row = {r.test,     r.name,           r.op, r.direction, r.backend, r.check, std::string(name(r.outcome)),
+                 r.remark(), number(r.seconds)};
       append(row, tensor);
       append(row, r.timing ? timing(*r.timing) : Row(kTiming));
       row.push_back(r.repro);

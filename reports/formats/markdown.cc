@@ -73,7 +73,7 @@ std::string markdown_accuracy(const Report& report, std::size_t limit) {
       table.add({std::string(name(r.outcome)), markdown_cell(r.test), markdown_cell(r.backend), markdown_cell(r.check),
                  markdown_cell(tensor), m ? fmt::format("{:.2e}", m->rel_l2) : "",
                  m ? fmt::format("{:.3g}", m->row_ratio) : "", m ? fmt::format("{:.3g}", m->element_ratio) : "",
-                 markdown_cell(r.reason)});
+                 markdown_cell(r.remark())});
     };
     for (const auto& [tensor, m] : r.tensors) add(tensor, &m);
     if (r.tensors.empty()) add("", nullptr);

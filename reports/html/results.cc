@@ -76,7 +76,7 @@ std::string row(const Result& r) {
       "<tr><td class=\"{0}\">{0}<td>{1}{2}<td>{3}<td>{4}<td>{5}<td class=\"n\">{6}<td class=\"n\">{7}<td class=\"n\">{8}"
       "<td class=\"n\">{9:.2f}<td>{10}\n",
       name(r.outcome), escape(r.test), r.name.empty() ? "" : "<br><i>" + escape(r.name) + "</i>", escape(r.backend),
-      escape(r.check), tensor, rel_l2, ratio, element, r.seconds, escape(r.reason));
+      escape(r.check), tensor, rel_l2, ratio, element, r.seconds, escape(r.remark()));
 }
 
 }  // namespace
