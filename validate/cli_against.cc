@@ -42,7 +42,7 @@ std::vector<std::string> command_of(const std::string& binary, const BenchArgs& 
   add("--oracle", args.oracle);
   add("--filter", args.filter);
   add("--min-time", std::to_string(args.min_time));
-  add("--max-time", std::to_string(args.timeout));
+  add("--max-time", std::to_string(args.max_time));
   add("--noise", std::to_string(args.max_noise));
   if (args.require_gpu) words.push_back("--require-gpu");
   add("--json", json);

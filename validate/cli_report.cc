@@ -103,7 +103,7 @@ int report_diff(const ReportArgs& args) {
 }
 
 int report_merge(const ReportArgs& args) {
-  const reports::Report whole = compare::merge(load(args.files));
+  const reports::Report whole = compare::merge(load(args.files), args.files);
   write_text(args.outputs.json, reports::to_json(whole));
   return whole.exit_status();
 }

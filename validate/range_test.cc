@@ -173,12 +173,16 @@ TEST_F(Ranges, AStartThatIsUnsafeFails) {
   EXPECT_NE(r.reason.find("v: expected 1 to be safe"), std::string::npos) << r.reason;
 }
 
-TEST_F(Ranges, BothModesAreRunWhenAskedFor) {
-  const RangeOptions options{.backend = "reference.as_kernel.chunk64.io", .quantities = {"beta"}, .both_modes = true};
-  const auto report = run(kBf16, options);
-  ASSERT_EQ(report.results.size(), 4u);
-  EXPECT_NE(report.results[0].test.find("/precise/"), std::string::npos);
-  EXPECT_NE(report.results[2].test.find("/fast/"), std::string::npos);
+TEST_F(Ranges, BothModesAreTakenOnceEach) {
+  Sweep sweep{"", "test", "*", {}};
+  for (const MathMode mode : {MathMode::fast, MathMode::precise}) {
+    sweep.cases.emplace_back().test = parse_id(kBf16);
+    sweep.cases.back().test.problem.math = mode;
+  }
+  take_both_modes(sweep);
+  ASSERT_EQ(sweep.cases.size(), 2u);
+  EXPECT_EQ(sweep.cases[0].test.problem.math, MathMode::precise);
+  EXPECT_EQ(sweep.cases[1].test.problem.math, MathMode::fast);
 }
 
 TEST_F(Ranges, ListNamesEveryRowAndUnknownQuantitiesAreErrors) {

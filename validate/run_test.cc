@@ -249,11 +249,11 @@ TEST(RunSweep, ReportsProgressAfterEveryResult) {
   Bench bench;
   RunOptions options;
   std::string seen;
-  options.progress = [&](std::size_t done, std::size_t total, const Result& r) {
-    seen += std::to_string(done) + "/" + std::to_string(total) + " " + r.check + " ";
+  options.loop.done = [&](std::span<const Result> rows) {
+    for (const Result& r : rows) seen += r.check + " ";
   };
   bench.with("right").run(sweep_of({test_of(kId, {"accuracy", "causal"})}), options);
-  EXPECT_EQ(seen, "1/2 accuracy 2/2 causal ");
+  EXPECT_EQ(seen, "accuracy causal ");
 }
 
 TEST(RunSweep, ACaseWithACeilingIsShownAgainThroughItsConfig) {

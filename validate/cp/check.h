@@ -17,6 +17,7 @@
 #include "validate/context.h"
 #include "validate/cp/sharded.h"
 #include "validate/judge.h"
+#include "validate/loop.h"
 
 namespace deltagauge::validate::cp {
 
@@ -29,7 +30,7 @@ struct Options {
   std::int64_t segment = 128;                              // tokens of a canonical segment
   Fault fault = Fault::none;                               // in every run but those that others are held against
   bool cuda_missing_is_failure = false;                    // --require-gpu: a skip for want of a GPU becomes a failure
-  std::function<void(const reports::Result&)> progress{};  // may be empty
+  Loop loop{};                                             // its jobs are the lines of list_cp
 };
 
 struct CpVerdict {

@@ -12,6 +12,7 @@
 #include "core/backend.h"
 #include "core/sweep.h"
 #include "reports/report.h"
+#include "validate/loop.h"
 #include "validate/replay/replayable.h"
 
 namespace deltagauge::validate {
@@ -24,7 +25,7 @@ struct ReplayOptions {
   bool times = true;
   bool spans = false;                                      // keep what ran when, for a trace
   bool cuda_missing_is_failure = false;                    // --require-gpu
-  std::function<void(const reports::Result&)> progress{};  // may be empty
+  Loop loop{};                                             // its jobs are the lines of list_replay
   std::function<std::unique_ptr<Replayable>(const Backend&, const Problem&, const Tensors&)> capture = make_replayable;
 };
 
