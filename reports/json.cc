@@ -111,7 +111,7 @@ Json write(const Result& r) {
   if (!r.repro.empty()) out["repro"] = r.repro;
   for (const Span& span : r.spans) out["spans"].push_back(write(span));
   if (r.shrunk) out["shrunk"] = {{"case", r.shrunk->test}, {"file", r.shrunk->file}};
-  if (job_of(r) != job_of({.test = r.test, .backend = r.backend, .check = r.check})) out["job"] = r.job;
+  if (job_of(r) != own_job(r)) out["job"] = r.job;
   return out;
 }
 

@@ -20,9 +20,9 @@ std::string_view name(Outcome outcome) {
 
 bool worse(double a, double b) { return std::isnan(a) ? !std::isnan(b) : a > b; }
 
-std::string job_of(const Result& result) {
-  return result.job.empty() ? result.test + " " + result.backend + " " + result.check : result.job;
-}
+std::string own_job(const Result& result) { return result.test + " " + result.backend + " " + result.check; }
+
+std::string job_of(const Result& result) { return result.job.empty() ? own_job(result) : result.job; }
 
 std::string to_string(const Shard& shard) { return std::to_string(shard.part) + "/" + std::to_string(shard.parts); }
 

@@ -111,6 +111,7 @@ struct Result {
   std::optional<ShrunkCase> shrunk{};          // of --shrink; repro shows that case then
   std::string job{};                           // what the run judged as one to get this row; "": "CASE BACKEND CHECK"
 };
+std::string own_job(const Result& result);  // "CASE BACKEND CHECK"
 std::string job_of(const Result& result);
 
 struct ConfigFile {

@@ -36,7 +36,7 @@ def make(binary, folder, timed):
             file.write(SWEEP)
     one = "deltagauge %s configs/gdn/smoke.json --backend 'reference.recurrent*' "
     lines = [one % "validate" + "--report report", one % "bench" + "--timer cpu --min-time 0.01 --json timed.json"]
-    lines += [one % "validate" + f"--set seed={i} --json shard{i}.json" for i in (1, 2)]
+    lines += [one % "validate" + f"--shard {i}/2 --json shard{i}.json" for i in (1, 2)]
     for line in lines:
         ran = shell(binary, line, folder)
         if ran.returncode:

@@ -45,7 +45,10 @@ int bench_against(const BenchArgs& args) {
   if (!args.resume.empty()) fail("--against: expected no --resume beside it, since the blocks of one run are compared");
   if (apart(args)) fail("--against: expected no --isolate or --timeout beside it, every run has a process of its own");
   require_writable_outputs(args);
-  const Against runs = run_against(args);
+  const Interrupts interrupts;
+  Against runs = run_against(args);
+  if (runs.blocks == 0) fail("--against: interrupted before the first block ended, nothing to compare");
+  runs.fresh.jobs_left = args.blocks - runs.blocks;
   write_outputs(args, runs.fresh);
   if (runs.rows.empty()) return runs.fresh.exit_status();
   const auto comparison = reports::compare::compare_interleaved(runs.rows);
@@ -55,6 +58,10 @@ int bench_against(const BenchArgs& args) {
   std::ostream& out = args.outputs.json == "-" ? std::cerr : std::cout;
   out << "\n" << reports::compare::text(comparison, stdout_style().width);
   if (worse) out << "\n" << reports::compare::text(answers, stdout_style().width);
+  if (runs.fresh.jobs_left) {
+    std::cerr << "deltagauge: interrupted, " << runs.fresh.jobs_left << " of " << args.blocks << " blocks left\n";
+    return 2;
+  }
   return graver(graver(runs.fresh.exit_status(), comparison.exit_status()), worse ? 1 : 0);
 }
 

@@ -173,6 +173,15 @@ TEST_F(Ranges, AStartThatIsUnsafeFails) {
   EXPECT_NE(r.reason.find("v: expected 1 to be safe"), std::string::npos) << r.reason;
 }
 
+TEST_F(Ranges, ACaseWithoutTokensAndStatesIsSkipped) {
+  const auto report = run("gdn/fwd/len=0x2,HK=1,HV=1,K=16,V=16/bf16/final=off/seed=1", {.backend = "reference.recurrent"});
+  ASSERT_EQ(report.results.size(), 1 + quantities().size());
+  for (const Result& r : report.results) {
+    EXPECT_EQ(r.outcome, Outcome::skip) << r.check << r.name;
+    EXPECT_NE(r.reason.find("nothing to "), std::string::npos) << r.reason;
+  }
+}
+
 TEST_F(Ranges, BothModesAreTakenOnceEach) {
   Sweep sweep{"", "test", "*", {}};
   for (const MathMode mode : {MathMode::fast, MathMode::precise}) {

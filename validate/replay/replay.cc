@@ -346,18 +346,31 @@ std::vector<Result> rows_of_job(const Job& job, const ReplayOptions& options) {
   return rows;
 }
 
+// What stands for a job whose process ended.
+Result broken(const Job& job, const ReplayOptions& options) {
+  Result row = row_before(*job.test, job.backend->name(), "replay");
+  row.repro = repro(job, options);
+  return row;
+}
+
 }  // namespace
 
 void run_replay(const Sweep& sweep, const Registry& registry, const ReplayOptions& options, reports::Report& report) {
   const auto jobs = jobs_of(sweep, registry, options);
   std::vector<NamedJob> named;
   for (const Job& job : jobs) {
-    Result before = row_of(job, "replay");
-    before.repro = repro(job, options);
-    named.push_back({name_of(job), static_cast<std::size_t>(job.test - sweep.cases.data()), {std::move(before)}});
+    named.push_back({name_of(job), static_cast<std::size_t>(job.test - sweep.cases.data()), {broken(job, options)}});
   }
   run_jobs(
-      named, [&](std::size_t i) { return rows_of_job(jobs[i], options); }, options.loop, report);
+      named,
+      [&](std::size_t i) {
+        auto rows = rows_of_job(jobs[i], options);
+        for (Result& row : rows)
+          if ((row.outcome == Outcome::fail || row.outcome == Outcome::error) && row.repro.empty())
+            row.repro = repro(jobs[i], options);
+        return rows;
+      },
+      options.loop, report);
 }
 
 std::vector<std::string> list_replay(const Sweep& sweep, const Registry& registry, const ReplayOptions& options) {
