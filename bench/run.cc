@@ -132,16 +132,21 @@ class Bench {
 
   // The rows of a job are the report's, wherever they were judged.
   void take(const Job& job, std::size_t rows) {
+    if (!jobs_.empty() && jobs_.back()->test != job.test) {  // an interrupt left out the rest of that case
+      jobs_.clear();
+      first_ = report_.results.size() - rows;
+    }
     jobs_.push_back(&job);
     for (std::size_t i = report_.results.size() - rows; i < report_.results.size(); ++i)  // a worker knows no roofline
       if (auto& timing = report_.results[i].timing; timing && is_cuda(*job.backend))
         timing->floor = floor_of(timing->flops, timing->bytes, report_.roofline);
   }
 
-  // After the last backend of a case: where the library chooses among variants, the one that it takes against the fastest of
-  // those that were timed; a row a timer.
-  void judge_choices() {
-    const auto jobs = std::exchange(jobs_, {});
+  // After the last backend of a case, of so many: where the library chooses among variants, the one that it takes against
+  // the fastest of those that were timed; a row a timer.
+  void judge_choices(std::size_t backends) {
+    auto jobs = std::exchange(jobs_, {});
+    if (jobs.size() < backends) jobs.clear();
     last_ = std::chrono::steady_clock::now();
     for (const std::string& timer : options_.timers) {
       std::map<std::string_view, const Result*> timed;  // by backend
@@ -241,10 +246,13 @@ void run_bench(const Sweep& sweep, const Registry& registry, const BenchOptions&
   std::size_t done = 0;
   validate::Loop loop = options.loop;
   loop.done = [&](std::span<const Result> rows) {
-    if (!worker) bench.take(jobs[done], rows.size());
+    while (all[done].name != rows[0].job) ++done;  // past what an interrupt left out, and what is no job of this worker
+    const Job& job = jobs[done];
+    if (!worker) bench.take(job, rows.size());
     if (options.loop.done) options.loop.done(rows);
-    ++done;
-    if (!worker && (done == jobs.size() || jobs[done].test != jobs[done - 1].test)) bench.judge_choices();
+    const auto of_case = std::count_if(jobs.begin(), jobs.end(), [&](const Job& one) { return one.test == job.test; });
+    if (++done < jobs.size() && jobs[done].test == job.test) return;
+    if (!worker) bench.judge_choices(static_cast<std::size_t>(of_case));
   };
   validate::run_jobs(all, run, loop, report);
 }

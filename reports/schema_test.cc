@@ -56,10 +56,10 @@ class Schema : public testing::Test {
   static Json sample() {
     Report report = sample_report();
     report.results.push_back(sample_replay());
-  report.results[1].shrunk = ShrunkCase{kSampleCase, "report.shrunk1.safetensors"};
-  report.results[4].job = "one gate";
-  report.shard = {1, 2};
-  report.jobs_left = 3;
+    report.results[1].shrunk = ShrunkCase{kSampleCase, "report.shrunk1.safetensors"};
+    report.results[4].job = "one gate";
+    report.shard = {1, 2};
+    report.jobs_left = 3;
     report.tool = this_tool();
     report.host = this_host();
     return Json::parse(to_json(report));

@@ -52,8 +52,8 @@ std::vector<std::string> command_of(const std::string& binary, const BenchArgs& 
   return words;
 }
 
-// Runs it with nothing on stdout, which is this run's. Exit status 1 is a report too: one with a failed gate. Nothing: it was
-// interrupted.
+// Runs it with nothing on stdout, which is this run's. Exit status 1 is a report too: one with a failed gate. Nothing: it
+// was interrupted.
 std::optional<Report> run(const std::string& binary, const BenchArgs& args, const std::string& json) {
   std::vector<std::string> words = command_of(binary, args, json);
   std::vector<char*> argv;

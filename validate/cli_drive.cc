@@ -62,7 +62,7 @@ int work(const RunArgs& args, const Driver& driver, const std::vector<Sweep>& sw
 
 // The rows of all sweeps, until an interrupt asks to stop. The number of jobs.
 std::size_t judge(const RunArgs& args, const Driver& driver, const std::vector<Sweep>& sweeps, const Earlier& earlier,
-           PartialReport& partial, reports::Report& report) {
+                  PartialReport& partial, reports::Report& report) {
   std::size_t total = 0;
   for (const Sweep& sweep : sweeps) total += jobs_of(driver, sweep);
   report.jobs_left = static_cast<std::int64_t>(total);

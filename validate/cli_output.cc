@@ -68,9 +68,9 @@ void Progress::step(std::span<const reports::Result> rows, Step how) {
     failed_ += row.outcome == reports::Outcome::fail || row.outcome == reports::Outcome::error;
   if (rows.empty() || (done_ < total_ && !line_.due())) return;
   const double spent = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-  const std::string left =
-      judged_ ? fmt::format(", about {} left", duration(spent / static_cast<double>(judged_) * static_cast<double>(total_ - done_)))
-              : "";
+  const std::string left = judged_ ? fmt::format(", about {} left", duration(spent / static_cast<double>(judged_) *
+                                                                             static_cast<double>(total_ - done_)))
+                                   : "";
   line_.show(fmt::format("{}/{}, {} failed{}  {} {}  {}", done_, total_, failed_, left, rows[0].backend, rows[0].check,
                          rows[0].test));
 }

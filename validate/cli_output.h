@@ -29,7 +29,7 @@ class StatusLine {
 class Progress {
  public:
   explicit Progress(std::size_t total) : total_(total) {}
-  enum class Step { judged, taken_over };                                // taken over: by --resume, which takes no time
+  enum class Step { judged, taken_over };                      // taken over: by --resume, which takes no time
   void step(std::span<const reports::Result> rows, Step how);  // one more job is done
   void clear() { line_.clear(); }
 

@@ -33,7 +33,7 @@ reports::Report new_report(const RunArgs& args, std::vector<reports::ConfigFile>
 // report (reports/compare/merge.h says what of a command counts).
 class Earlier {
  public:
-  Earlier(const std::string& file, reports::Report& now);  // file "": no rows. now gets its roofline
+  Earlier(const std::string& file, reports::Report& now);                  // file "": no rows. now gets its roofline
   const std::vector<reports::Result>* find(const std::string& job) const;  // null: not judged there, so still to run
 
  private:

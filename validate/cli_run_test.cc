@@ -105,8 +105,8 @@ class Runs : public testing::Test {
                                  const std::vector<std::string>& more = {}, const char* sizes = kSmall) const {
     std::string list;
     for (int seed = 1; seed <= cases; ++seed) list += (seed > 1 ? ", " : "") + std::to_string(seed);
-    reports::write_file(file("seeds.json"), R"({"schema": "deltagauge.sweep/1", "grid": [{"axes": {"HK": 1, "HV": 2, )" + std::string(sizes) +
-                                               R"(, "seed": [)" + list + "]}}]}");
+    reports::write_file(file("seeds.json"), R"({"schema": "deltagauge.sweep/1", "grid": [{"axes": {"HK": 1, "HV": 2, )" +
+                                                std::string(sizes) + R"(, "seed": [)" + list + "]}}]}");
     std::vector<std::string> words{command.name, file("seeds.json"), "--json", file(name)};
     words.insert(words.end(), command.flags.begin(), command.flags.end());
     words.insert(words.end(), more.begin(), more.end());
@@ -172,8 +172,9 @@ TEST_F(Runs, EverySubcommandCanBeInterruptedAndTakenUpAgain) {
     const Report part = report("part.json");
     ASSERT_GT(part.jobs_left, 0);
     const std::size_t jobs = kCases * command.jobs;
-    EXPECT_NE(text("stderr").find("interrupted, " + std::to_string(part.jobs_left) + " of " + std::to_string(jobs) + " jobs"),
-              std::string::npos)
+    EXPECT_NE(
+        text("stderr").find("interrupted, " + std::to_string(part.jobs_left) + " of " + std::to_string(jobs) + " jobs"),
+        std::string::npos)
         << text("stderr");
     EXPECT_FALSE(fs::exists(file("part.json.partial")));
     EXPECT_EQ(run({"report", "show", file("part.json")}), 2);

@@ -52,8 +52,9 @@ Result judged(const Case& c, const Backend& backend, const std::string& check, c
   const SweepCase test = plain_case(c, check);
   if (!how.apart()) return run_one(test, backend, check, options);
   const auto command = [&](const std::string& task) {
-    std::vector<std::string> words{"deltagauge", "validate",  "--worker",  task,   "--case", to_id(c), "--backend",
-                                   std::string(backend.name()), "--check", check};
+    std::vector<std::string> words{"deltagauge", "validate", "--worker",  task,
+                                   "--case",     to_id(c),   "--backend", std::string(backend.name()),
+                                   "--check",    check};
     const auto flags = how.flags();
     words.insert(words.end(), flags.begin(), flags.end());
     return words;

@@ -51,8 +51,7 @@ int validate_sweeps(const ValidateArgs& args) {
     options.loop = loop;
     run_sweep(sweep, registry, options, report);
   };
-  if (args.shrink)
-    driver.amend = [&](reports::Report& report) { shrink_failures(args, registry, report); };
+  if (args.shrink) driver.amend = [&](reports::Report& report) { shrink_failures(args, registry, report); };
   return drive(args, driver);
 }
 

@@ -153,7 +153,8 @@ reports::Result frontier(const Case& base, const Backend& backend, const Quantit
 
   reports::Result result;
   const std::string name(quantity.name);
-  if (std::none_of(probes.begin(), probes.end(), [](const auto& one) { return one.second.compared || !one.second.overflow.empty(); })) {
+  if (std::none_of(probes.begin(), probes.end(),
+                   [](const auto& one) { return one.second.compared || !one.second.overflow.empty(); })) {
     result.outcome = reports::Outcome::skip;
     result.reason = unless_empty({}).reason;
     return result;

@@ -15,7 +15,9 @@ bool contains(const std::vector<std::size_t>& numbers, std::size_t number) {
   return std::find(numbers.begin(), numbers.end(), number) != numbers.end();
 }
 
-const std::vector<Result>* known(const Loop& loop, const NamedJob& job) { return loop.known ? loop.known(job.name) : nullptr; }
+const std::vector<Result>* known(const Loop& loop, const NamedJob& job) {
+  return loop.known ? loop.known(job.name) : nullptr;
+}
 
 // The numbers of job i and of those behind it that are of its case and still to run.
 std::vector<std::size_t> batch_of(const std::vector<NamedJob>& jobs, std::size_t i, const Loop& loop) {
@@ -46,14 +48,15 @@ Result row_before(const SweepCase& test, std::string_view backend, std::string_v
 
 void run_jobs(const std::vector<NamedJob>& jobs, const std::function<std::vector<Result>(std::size_t)>& run,
               const Loop& loop, reports::Report& report) {
+  bool stopped = false;
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     if (!loop.only.empty() && !contains(loop.only, loop.first + i)) continue;
     const NamedJob& job = jobs[i];
     std::vector<Result> rows;
     if (const auto* there = known(loop, job)) {
       rows = *there;
-    } else if (loop.stopped && loop.stopped()) {
-      return;
+    } else if (stopped = stopped || (loop.stopped && loop.stopped()); stopped) {
+      continue;  // what is known is taken over all the same
     } else if (loop.workers) {
       NamedJob broken = job;
       add_flags(broken.rows, loop.repro_flags);

@@ -24,7 +24,7 @@ struct NamedJob {
 
 struct Loop {
   std::function<void(std::span<const reports::Result> rows)> done;  // after each job, with its rows; may be empty
-  std::function<bool()> stopped;                                    // asked before each job; true leaves the rest out
+  std::function<bool()> stopped;  // asked before each job; true leaves out what is not known; may be empty
   // The rows of a job that are there already, or null; may be empty.
   std::function<const std::vector<reports::Result>*(const std::string& job)> known;
   std::string repro_flags;  // for every repro line: --oracle, --timeout, ...

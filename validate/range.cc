@@ -52,8 +52,7 @@ struct Job {
 std::vector<SweepCase> cases_of(const Sweep& sweep, const RangeOptions& options) {
   std::vector<SweepCase> cases;
   for (const SweepCase& test : sweep.cases)
-    if (test.expect != "refused" &&
-        (glob_match(options.filter, to_id(test.test)) || glob_match(options.filter, test.name)))
+    if (test.expect != "refused" && (glob_match(options.filter, to_id(test.test)) || glob_match(options.filter, test.name)))
       cases.push_back(test);
   return cases;
 }

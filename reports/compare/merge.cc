@@ -46,12 +46,12 @@ struct Flag {
   int values;
 };
 constexpr Flag kFlags[] = {
-    {"--report", Says::where, 1},  {"--json", Says::where, 1},        {"--html", Says::where, 1},
-    {"--trace", Says::where, 1},   {"--junit", Says::where, 1},       {"--sarif", Says::where, 1},
-    {"--csv", Says::where, 1},     {"--openmetrics", Says::where, 1}, {"--markdown", Says::where, 1},
-    {"--gbench", Says::where, 1},  {"--bencher", Says::where, 1},     {"--github", Says::where, 0},
-    {"--quiet", Says::where, 0},   {"--shard", Says::where, 1},       {"--resume", Says::where, 1},
-    {"--isolate", Says::how, 0},   {"--timeout", Says::how, 1},       {"--shrink", Says::how, 0},
+    {"--report", Says::where, 1}, {"--json", Says::where, 1},        {"--html", Says::where, 1},
+    {"--trace", Says::where, 1},  {"--junit", Says::where, 1},       {"--sarif", Says::where, 1},
+    {"--csv", Says::where, 1},    {"--openmetrics", Says::where, 1}, {"--markdown", Says::where, 1},
+    {"--gbench", Says::where, 1}, {"--bencher", Says::where, 1},     {"--github", Says::where, 0},
+    {"--quiet", Says::where, 0},  {"--shard", Says::where, 1},       {"--resume", Says::where, 1},
+    {"--isolate", Says::how, 0},  {"--timeout", Says::how, 1},       {"--shrink", Says::how, 0},
 };
 
 // Behind the program's name, without the flags that say one of these and their values; --flag=value is as --flag value.

@@ -97,8 +97,8 @@ TEST(Merge, wants_each_shard_once_and_finished) {
 }
 
 TEST(Words, of_verdicts_say_nothing_of_outputs_and_of_how_the_run_is_made) {
-  const Words argv{"x/deltagauge", "cp",     "a.json",      "--seed=7",  "--json", "-",       "--shard", "1/2",
-                   "--isolate",    "--timeout=3", "--degree", "2", "--shrink", "--quiet", "--github"};
+  const Words argv{"x/deltagauge", "cp",          "a.json",   "--seed=7", "--json",   "-",       "--shard", "1/2",
+                   "--isolate",    "--timeout=3", "--degree", "2",        "--shrink", "--quiet", "--github"};
   EXPECT_EQ(words_of_verdicts(argv), (Words{"cp", "a.json", "--seed", "7", "--degree", "2"}));
   EXPECT_EQ(words_of_all(argv),
             (Words{"cp", "a.json", "--seed", "7", "--isolate", "--timeout", "3", "--degree", "2", "--shrink"}));

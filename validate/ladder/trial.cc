@@ -45,9 +45,7 @@ bool Trial::supported(const Backend& backend, const Problem& problem, std::strin
   return !why;
 }
 
-Verdict Trial::verdict() const {
-  return unless_empty(verdict_);
-}
+Verdict Trial::verdict() const { return unless_empty(verdict_); }
 
 Verdict repeat(Trial& trial) {
   constexpr int kRepeats = 3;

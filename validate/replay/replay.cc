@@ -51,13 +51,11 @@ std::vector<Job> jobs_of(const Sweep& sweep, const Registry& registry, const Rep
   return jobs;
 }
 
-std::string name_of(const Job& job) {
-  return to_id(job.test->test) + " " + std::string(job.backend->name()) + " replay";
-}
+std::string name_of(const Job& job) { return to_id(job.test->test) + " " + std::string(job.backend->name()) + " replay"; }
 
 std::string repro(const Job& job, const ReplayOptions& options) {
-  return "deltagauge replay --case " + shell_quoted(to_id(job.test->test)) + " --backend " +
-         std::string(job.eager->name()) + " --walk " + std::to_string(options.walk);
+  return "deltagauge replay --case " + shell_quoted(to_id(job.test->test)) + " --backend " + std::string(job.eager->name()) +
+         " --walk " + std::to_string(options.walk);
 }
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
