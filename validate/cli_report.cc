@@ -68,7 +68,10 @@ int report_show(const ReportArgs& args) {
   const auto all = load(args.files);
   if (args.accuracy) {
     std::cout << reports::accuracy_table(all);
-    return 0;
+    std::int64_t left = 0;
+    for (const auto& report : all) left += report.jobs_left;
+    if (left) std::cerr << "deltagauge: unfinished, " << left << " jobs left\n";
+    return left ? 2 : 0;
   }
   int status = 0;
   for (std::size_t i = 0; i < all.size(); ++i) {
