@@ -119,9 +119,10 @@ class Bench {
       add(job, "accuracy", Outcome::error, error.what());
     }
     const Outcome gate = rows_.back().outcome;
+    const std::string why = rows_.back().reason;
     for (const std::string& timer : job.timers) {
       if (gate == Outcome::skip)
-        add(job, timer, gate, rows_[0].reason);
+        add(job, timer, gate, why);
       else if (gate != Outcome::pass)
         add(job, timer, Outcome::error, "its accuracy gate did not pass: no time is given for a wrong answer");
       else

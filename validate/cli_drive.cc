@@ -129,8 +129,11 @@ int drive(const RunArgs& args, const Driver& driver) {
 int drive(const RunArgs& args, const Driver& driver, const std::vector<Sweep>& sweeps,
           std::vector<reports::ConfigFile> files) {
   if (args.list) {
-    if (!outputs_asked(args.outputs).empty() || !args.resume.empty() || apart(args))
-      fail("--list: expected no output, --resume, --isolate or --timeout beside it, nothing is run");
+    std::string asked = outputs_asked(args.outputs);
+    for (const auto& [flag, given] :
+         {std::pair{"--resume", !args.resume.empty()}, {"--isolate", args.isolate}, {"--timeout", args.timeout > 0}})
+      if (given) asked += (asked.empty() ? "" : ", ") + std::string(flag);
+    if (!asked.empty()) fail("--list: expected no ", asked, " beside it, nothing is run");
     bool any = false;
     for (const Sweep& sweep : sweeps)
       for (const std::string& line : driver.list(sweep)) {

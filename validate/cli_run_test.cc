@@ -8,9 +8,11 @@
 #include <chrono>
 #include <csignal>
 #include <filesystem>
+#include <sstream>
 #include <thread>
 
 #include "core/problem.h"
+#include "reports/compare/merge.h"
 #include "reports/file.h"
 #include "reports/json.h"
 #include "validate/safetensors.h"
@@ -40,19 +42,22 @@ std::string lasting(Report report, bool sorted = false) {
   return reports::to_json(report);
 }
 
-// A subcommand on one backend: of every case, so many jobs and rows.
+constexpr const char *kSmall = R"("len": "40+30+26", "K": 16, "V": 16)", *kLarge = R"("len": "130+90+70")";
+
+// A subcommand on one backend: of every case, so many jobs and rows. slow: axes of a case that takes some 0.1 s.
 struct Command {
   const char* name;
   std::vector<std::string> flags;
   std::size_t jobs, rows;
+  const char* slow;
 };
 const std::vector<Command>& commands() {
   static const std::vector<Command> all{
-      {"validate", {"--backend", "reference.recurrent", "--check", "accuracy", "--check", "causal"}, 2, 2},
-      {"bench", {"--backend", "reference.recurrent", "--min-time", "0.02", "--max-time", "0.04"}, 1, 2},
-      {"range", {"--backend", "reference.recurrent", "--quantity", "v"}, 2, 2},
-      {"cp", {"--backend", "reference.cp.chunk64.io", "--degree", "2", "--table", "contiguous"}, 1, 1},
-      {"replay", {"--backend", "reference.recurrent", "--no-times"}, 1, 1},
+      {"validate", {"--backend", "reference.recurrent", "--check", "accuracy", "--check", "causal"}, 2, 2, kLarge},
+      {"bench", {"--backend", "reference.recurrent", "--min-time", "0.02", "--max-time", "0.04"}, 1, 2, kSmall},
+      {"range", {"--backend", "reference.recurrent", "--quantity", "v"}, 2, 2, kSmall},
+      {"cp", {"--backend", "reference.cp.chunk64.io", "--degree", "2", "--table", "contiguous"}, 1, 1, kLarge},
+      {"replay", {"--backend", "reference.recurrent", "--no-times"}, 1, 1, kSmall},
   };
   return all;
 }
@@ -100,7 +105,6 @@ class Runs : public testing::Test {
     words.insert(words.end(), more.begin(), more.end());
     return words;
   }
-  static constexpr const char *kSmall = R"("len": "40+30+26", "K": 16, "V": 16)", *kLarge = R"("len": "130+90+70")";
   // Cases, a seed each, by a subcommand.
   std::vector<std::string> seeds(const Command& command, const std::string& name, int cases,
                                  const std::vector<std::string>& more = {}, const char* sizes = kSmall) const {
@@ -165,8 +169,8 @@ TEST_F(Runs, EverySubcommandCanBeInterruptedAndTakenUpAgain) {
   for (const Command& command : commands()) {
     SCOPED_TRACE(command.name);
     constexpr int kCases = 6;
-    ASSERT_EQ(run(seeds(command, "whole.json", kCases, {}, kLarge)), 0) << text("stderr");
-    const pid_t child = start(seeds(command, "part.json", kCases, {}, kLarge));
+    ASSERT_EQ(run(seeds(command, "whole.json", kCases, {}, command.slow)), 0) << text("stderr");
+    const pid_t child = start(seeds(command, "part.json", kCases, {}, command.slow));
     wait_for("part.json.partial");
     ::kill(child, SIGINT);
     ASSERT_EQ(wait(child), 2);
@@ -182,11 +186,61 @@ TEST_F(Runs, EverySubcommandCanBeInterruptedAndTakenUpAgain) {
     EXPECT_NE(text("stdout").find("unfinished: " + std::to_string(part.jobs_left) + " jobs left"), std::string::npos);
     EXPECT_EQ(run({"report", "merge", file("part.json"), "--json", file("joined.json")}), 2);
     EXPECT_NE(text("stderr").find("expected a finished run"), std::string::npos) << text("stderr");
-    ASSERT_EQ(run(seeds(command, "again.json", kCases, {"--resume", file("part.json")}, kLarge)), 0) << text("stderr");
+    ASSERT_EQ(run(seeds(command, "again.json", kCases, {"--resume", file("part.json")}, command.slow)), 0) << text("stderr");
     EXPECT_EQ(lasting(report("again.json")), lasting(report("whole.json")));
     for (std::size_t i = 0; i < part.results.size(); ++i)
       EXPECT_EQ(report("again.json").results[i].seconds, part.results[i].seconds) << "taken over";
   }
+}
+
+TEST_F(Runs, AnInterruptOfBenchAgainstKeepsTheBlocksThatEnded) {
+  const std::vector<std::string> words{"bench",
+                                       "--case",
+                                       "gdn/fwd/len=3,K=8,V=8/seed=1",
+                                       "--backend",
+                                       "reference.recurrent",
+                                       "--min-time",
+                                       "0.01",
+                                       "--max-time",
+                                       "0.02",
+                                       "--against",
+                                       DELTAGAUGE_BINARY,
+                                       "--blocks",
+                                       "500"};
+  std::vector<std::string> first = words;
+  first.insert(first.end(), {"--json", file("r.json")});
+  const pid_t child = start(first);
+  while (text("stderr").find("block 2 of 500") == std::string::npos)
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  ::kill(child, SIGINT);
+  EXPECT_EQ(wait(child), 2);
+  const auto left = report("r.json").jobs_left;
+  EXPECT_GT(left, 0);
+  EXPECT_NE(text("stderr").find(std::to_string(left) + " of 500 blocks left"), std::string::npos) << text("stderr");
+  for (const std::vector<std::string>& more :
+       std::vector<std::vector<std::string>>{{"--resume", file("r.json")}, {"--isolate"}, {"--timeout", "3"}}) {
+    std::vector<std::string> other = words;
+    other.insert(other.end(), more.begin(), more.end());
+    EXPECT_EQ(run(other), 2);
+    EXPECT_NE(text("stderr").find("--against: expected no " + (more[0] == "--resume" ? more[0] : "--isolate or --timeout")),
+              std::string::npos)
+        << text("stderr");
+  }
+}
+
+TEST_F(Runs, NoOutputIsPartOfTheCommandThatIsCompared) {
+  ASSERT_EQ(run({"validate", "--help"}), 0);
+  const std::string help = text("stdout");
+  const auto from = help.find("\nOutputs:"), to = help.find("\nOptions:", from);
+  ASSERT_NE(to, std::string::npos) << help;
+  std::istringstream outputs(help.substr(from, to - from));
+  int flags = 0;
+  for (std::string word; outputs >> word;)
+    if (word.starts_with("--") && word.size() > 2) {
+      ++flags;
+      EXPECT_TRUE(reports::compare::words_of_all({"deltagauge", word + "=x"}).empty()) << word;
+    }
+  EXPECT_EQ(flags, 13);
 }
 
 TEST_F(Runs, EverySubcommandOutlivesAChildThatIsKilledOrHangs) {

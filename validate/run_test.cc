@@ -257,6 +257,19 @@ TEST(RunSweep, ReportsProgressAfterEveryResult) {
   EXPECT_EQ(seen, "accuracy causal ");
 }
 
+TEST(RunSweep, WhatIsKnownIsTakenOverAfterAStopToo) {
+  Bench bench;
+  const std::string name = to_id(test_of(kId).test) + " right causal";
+  std::vector<Result> known(1);
+  known[0].reason = "from before";
+  RunOptions options;
+  options.loop.stopped = [] { return true; };
+  options.loop.known = [&](const std::string& job) { return job == name ? &known : nullptr; };
+  const auto& results = bench.with("right").run(sweep_of({test_of(kId, {"accuracy", "causal"})}), options);
+  ASSERT_EQ(results.size(), 1u);
+  EXPECT_EQ(results[0].reason, "from before");
+}
+
 TEST(RunSweep, APassThatComparedNothingIsASkip) {
   std::vector<std::string> all;
   for (const CheckInfo& check : checks()) all.emplace_back(check.name);
@@ -270,7 +283,8 @@ TEST(RunSweep, APassThatComparedNothingIsASkip) {
     return got;
   };
   for (const char* data : {"random", "lattice"}) {
-    const std::string empty = std::string("gdn/fwd/len=0x2,HK=1,HV=1,K=16,V=8/bf16/data=") + data + "/final=off/seed=1";
+    const std::string empty =
+        std::string("gdn/fwd/len=0x2,HK=1,HV=1,K=16,V=8/bf16/gate=none/data=") + data + "/final=off/seed=1";
     for (const auto& [check, outcome] : outcomes(empty)) EXPECT_EQ(outcome, Outcome::skip) << data << " " << check;
   }
   // A state that is handed through, and rows past the end that must stay as they are.
