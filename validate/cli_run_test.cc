@@ -210,6 +210,7 @@ TEST_F(Runs, AnInterruptOfBenchAgainstKeepsTheBlocksThatEnded) {
   std::vector<std::string> first = words;
   first.insert(first.end(), {"--json", file("r.json")});
   const pid_t child = start(first);
+  wait_for("stderr");
   while (text("stderr").find("block 2 of 500") == std::string::npos)
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   ::kill(child, SIGINT);
