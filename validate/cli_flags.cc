@@ -93,9 +93,14 @@ void add_run(CLI::App& app, RunArgs& a) {
   run.repeated("--set", a.settings, "AXIS=VALUE", "sets an axis of every case");
   run.integer("--seed", a.seed, 0, kMost, "seed of the inputs of every case");
   run.value("--shard", a.shard, "I/N", "every Nth case, from the Ith");
+  run.value("--resume", a.resume, "FILE", "take over the rows of an earlier report and run the rest");
   run.flag("--list", a.list, "say what would run, a line each, and run nothing");
   judge.value("--oracle", a.oracle, precisions(), "precision of the right answer");
   judge.flag("--require-gpu", a.require_gpu, "a skip for want of a GPU is a failure");
+  judge.value("--timeout", a.timeout, "SECONDS", "after which a job, in a process of its own, is an error row")
+      .check(CLI::PositiveNumber);
+  judge.flag("--isolate", a.isolate, "each case in a process of its own: a crash is an error row");
+  Adder{app, ""}.value("--worker", a.worker, "TASK", "for --isolate and --timeout: this process is a worker");
   add_outputs(app, a.outputs);
   outputs.flag("--quiet", a.quiet, "no progress and no table: failures and the summary only");
 }
@@ -109,11 +114,7 @@ void add_validate(CLI::App& top, ValidateArgs& a, int& status) {
   judge.value("--staging", a.staging, "STAGING", "where the outputs in --tensors were rounded, see list stagings");
   judge.repeated("--check", a.checks, "CHECK", "in place of the checks the config asks for");
   judge.flag("--map", a.maps, "keep where the error lies, by head and tokens, of passed rows too");
-  judge.positive("--timeout", a.timeout, "SECONDS", "after which a check, in a process of its own, is an error row");
-  judge.flag("--isolate", a.isolate, "each case in a process of its own: a crash is an error row");
-  judge.flag("--shrink", a.shrink, "look for a smaller case of each kind of failure");
-  run.value("--resume", a.resume, "FILE", "take over the rows of an earlier report and run the rest");
-  Adder{app, ""}.value("--worker", a.worker, "TASK", "for --isolate and --timeout: this process is a worker");
+  judge.flag("--shrink", a.shrink, "look for a smaller case of each kind of failure, and leave its tensors by the report");
   app.callback([&] { status = validate(a); });
   app.footer(
       "deltagauge validate configs/gdn/smoke.json --report report\n"
@@ -129,7 +130,7 @@ void add_bench(CLI::App& top, BenchArgs& a, int& status) {
                    "how calls are timed; all that suit by default");
   run.flag("--both-math", a.both_math, "every case in math=precise and in math=fast, and a row that holds the two");
   measure.positive("--min-time", a.min_time, "SECONDS", "least seconds of samples a row");
-  measure.positive("--max-time", a.timeout, "SECONDS", "after which a noisy row is ended");
+  measure.positive("--max-time", a.max_time, "SECONDS", "after which a noisy row is ended");
   measure.positive("--noise", a.max_noise, "PERCENT", "relative deviation that ends a row");
   against.repeated("--baseline", a.baselines, "FILE", "a report; exit 1 on a regression. More are further sessions");
   against.value("--against", a.against, "FILE", "another deltagauge binary, run in turn with this one");

@@ -6,6 +6,7 @@
 #include <iostream>
 
 #include "core/error.h"
+#include "validate/both_math.h"
 #include "validate/cli_output.h"
 #include "validate/cli_run.h"
 #include "validate/frontier.h"
@@ -21,7 +22,6 @@ RangeOptions options_of(const RangeArgs& args) {
   options.filter = args.filter;
   options.quantities = args.quantities;
   options.frontiers = !args.no_frontiers;
-  options.both_modes = args.both_math;
   options.cuda_missing_is_failure = args.require_gpu;
   return options;
 }
@@ -64,9 +64,13 @@ int range(const RangeArgs& args) {
   return drive(args, {.name = "range",
                       .list = [&](const Sweep& sweep) { return list_range(sweep, registry, options); },
                       .run =
-                          [&](const Sweep& sweep, const Driver::Progress& progress, reports::Report& report) {
-                            options.progress = progress;
+                          [&](const Sweep& sweep, const Loop& loop, reports::Report& report) {
+                            options.loop = loop;
                             run_range(sweep, registry, options, report);
+                          },
+                      .prepare =
+                          [&](Sweep& sweep) {
+                            if (args.both_math) sweep.cases = in_both_modes(sweep.cases);
                           },
                       .finish =
                           [&](const reports::Report& report, std::ostream& out) {
