@@ -184,6 +184,7 @@ class Bench {
     first_ = report_.results.size();
   }
 
+ private:
   void judge_choice(const Job& job, const std::string& timer, const Result& own, const Result& best) {
     const double over = own.timing->median / best.timing->median;
     const auto ns = [](const Result& row) { return std::to_string(std::llround(1e9 * row.timing->median)) + " ns"; };
