@@ -191,7 +191,8 @@ class Bench {
     row.seconds = std::chrono::duration<double>(now - last_).count();
     last_ = now;
     if (outcome == Outcome::fail || outcome == Outcome::error)
-      row.repro = "deltagauge bench --case '" + row.test + "' --backend " + row.backend;
+      row.repro = "deltagauge bench --case '" + row.test + "' --backend " + row.backend +
+                  (options_.cuda_missing_is_failure ? " --require-gpu" : "");
     return row;
   }
   void report(const Result& row) const {

@@ -131,7 +131,8 @@ Result run_job(const Job& job, const std::function<Context&()>& context, Draws& 
   result.check = job.quantity ? "frontier" : "range";
   if (result.outcome == Outcome::fail || result.outcome == Outcome::error)
     result.repro = "deltagauge range --case " + shell_quoted(id) + " --backend " + result.backend +
-                   (job.quantity ? " --quantity " + quantity : " --no-frontiers");
+                   (job.quantity ? " --quantity " + quantity : " --no-frontiers") +
+                   (options.cuda_missing_is_failure ? " --require-gpu" : "");
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return result;
 }

@@ -269,6 +269,7 @@ std::vector<Job> jobs_of(const Sweep& sweep, const StagedOps& ops, const Options
 
 std::string repro(const std::string& id, const StagedOp& op, const Options& options, const CpVerdict& failed) {
   std::string line = "deltagauge cp --case " + shell_quoted(id) + " --backend " + std::string(op.name());
+  if (options.cuda_missing_is_failure) line += " --require-gpu";
   if (options.segment != Options{}.segment) line += " --segment " + std::to_string(options.segment);
   if (failed.degree) return line + " --degree " + std::to_string(failed.degree) + " --table " + failed.table;
   if (options.degrees != Options{}.degrees)

@@ -31,6 +31,7 @@ constexpr double kParts[] = {1, 1. / 2, 1. / 4, 1. / 16, 1. / 64};  // of the ca
 constexpr int kSamples = 21;
 constexpr double kSampleSeconds = 200e-6;
 constexpr std::int64_t kMostCalls = 256;
+constexpr const char *kTime = "replay-time", *kChoice = "replay-choice";
 
 struct Job {
   const SweepCase* test;
@@ -63,6 +64,13 @@ Result row_of(const Job& job, std::string check) {
   row.check = std::move(check);
   row.outcome = Outcome::pass;
   return row;
+}
+
+// The command that shows a job's failure again. step: the replay of the walk that is enough.
+std::string repro_of(const Job& job, const ReplayOptions& options, std::optional<std::size_t> step) {
+  return "deltagauge replay --case " + shell_quoted(to_id(job.test->test)) + " --backend " + std::string(job.eager->name()) +
+         " --walk " + std::to_string(options.walk) + (step ? " --step " + std::to_string(*step) : "") +
+         (options.cuda_missing_is_failure ? " --require-gpu" : "");
 }
 
 // What a replay left in outputs that are no rows of this layout, first in words; empty when nothing.
@@ -159,8 +167,7 @@ class Walker {
       if (!failed++) {
         row.reason =
             "replay " + std::to_string(step) + " (" + named(step) + "; " + in_words(layout) + "): " + verdict.reason;
-        row.repro = "deltagauge replay --case " + shell_quoted(row.test) + " --backend " + std::string(job_.eager->name()) +
-                    " --walk " + std::to_string(options_.walk) + " --step " + std::to_string(step);
+        row.repro = repro_of(job_, options_, step);
       }
     }
     const auto replays = static_cast<double>(last - first + 1);
@@ -238,24 +245,10 @@ bool keep_time(const Case& layout, const Tensors& inputs, Replayable& replay, Re
   std::vector<double> samples;
   for (int i = 0; i < kSamples; ++i) samples.push_back(*replay.seconds(calls));
   row.timing = timing_of(std::move(samples), calls);
-  row.timing->active = static_cast<double>(active_tokens(layout.problem)) / static_cast<double>(layout.problem.rows());
+  row.timing->active = static_cast<double>(active_tokens(layout.problem)) / static_cast<double>(most_active(layout.problem));
   row.timing->flops = op_info(layout.problem.op).flops(layout.problem);
   row.timing->bytes = op_info(layout.problem.op).bytes(layout.problem);
   return true;
-}
-
-// The first row is a backend's, the others are those of its schedules for the same layout.
-void judge_choice(std::vector<Result>& rows) {
-  if (rows.size() < 2 || std::any_of(rows.begin(), rows.end(), [](const Result& row) { return !row.timing; })) return;
-  const auto best = std::min_element(rows.begin() + 1, rows.end(),
-                                     [](const Result& a, const Result& b) { return a.timing->median < b.timing->median; });
-  const double over = rows[0].timing->median / best->timing->median;
-  rows[0].values["over_best_schedule"] = over;
-  if (over <= kMostOverBest) return;
-  rows[0].outcome = Outcome::fail;
-  const auto ns = [](const Result& row) { return std::to_string(std::llround(1e9 * row.timing->median)) + " ns"; };
-  rows[0].reason = "the schedule chosen: expected at most 5 % more than the " + ns(*best) + " of " + best->backend +
-                   ", got " + ns(rows[0]);
 }
 
 std::unique_ptr<Replayable> capture(const ReplayOptions& options, const Backend& backend, const Case& first) {
@@ -294,41 +287,83 @@ Walked walked(const Job& job, const ReplayOptions& options) {
     out.row.outcome = Outcome::error;
     out.row.reason = error.what();
   }
+  if (out.row.repro.empty() && (out.row.outcome == Outcome::fail || out.row.outcome == Outcome::error))
+    out.row.repro = repro_of(job, options, options.step);
   out.row.spans = recording.take();
   out.row.seconds = seconds_since(start);
   return out;
 }
 
-// Rows of those that passed, with that part of the capacity active.
-std::vector<Result> time_rows(const std::vector<Walked>& all, double part, bool spans) {
-  const SweepCase& test = *all[0].job.test;
-  const Case layout{active_layout(test.test.problem, part), test.test.seed, {}};
+// Layouts with less and less of the capacity active. Parts of a small one may come to the same layout, which is one then.
+std::vector<Case> timed_layouts(const Case& test) {
+  std::vector<Case> layouts;
+  for (const double part : kParts) {
+    Problem p = active_layout(test.problem, part);
+    if (layouts.empty() || active_tokens(p) != active_tokens(layouts.back().problem))
+      layouts.push_back({std::move(p), test.seed, {}});
+  }
+  return layouts;
+}
+
+// A row of a layout with part of the capacity active.
+Result row_of(const Job& job, const char* check, const Case& layout) {
+  Result row = row_of(job, check);
+  row.test = to_id(layout);
+  row.name =
+      "active " + std::to_string(active_tokens(layout.problem)) + " of " + std::to_string(most_active(layout.problem));
+  return row;
+}
+
+// Time rows of those whose walks passed; of those that nothing keeps time for, none.
+std::vector<Result> time_rows(const std::vector<Walked>& all, const Case& layout, const ReplayOptions& options) {
   std::optional<Tensors> inputs;
   std::vector<Result> rows;
   for (const Walked& one : all) {
     if (one.row.outcome != Outcome::pass) continue;
     const auto start = Clock::now();
-    Recording recording(spans);
-    Result row = row_of(one.job, "replay-time");
-    row.test = to_id(layout);
-    row.name = "active 1/" + std::to_string(std::llround(1 / part));
+    Recording recording(options.spans);
+    Result row = row_of(one.job, kTime, layout);
     try {
       if (!inputs) inputs = inputs_of(layout);
       if (!keep_time(layout, *inputs, *one.replay, row)) continue;
     } catch (const std::exception& error) {
       row.outcome = Outcome::error;
       row.reason = error.what();
+      row.repro = repro_of(one.job, options, 0);
     }
     row.spans = recording.take();
     row.seconds = seconds_since(start);
     rows.push_back(std::move(row));
   }
-  if (all[0].row.outcome == Outcome::pass) judge_choice(rows);
   return rows;
 }
 
-// A backend and its schedules: their walks, then the times of those that passed, layout by layout.
-std::vector<Result> rows_of_job(const Job& job, const ReplayOptions& options) {
+// A backend against its schedules on a layout. all[0]: the backend; timed: rows of those that have a time, in that order.
+Result choice_row(const std::vector<Walked>& all, const Case& layout, const std::vector<Result>& timed,
+                  const ReplayOptions& options) {
+  Result row = row_of(all[0].job, kChoice, layout);
+  for (const Walked& one : all) {
+    const auto found = std::ranges::find(timed, one.job.backend->name(), &Result::backend);
+    if (found != timed.end() && found->timing) continue;
+    row.outcome = Outcome::skip;
+    row.reason = "no time of " + std::string(one.job.backend->name()) + " to judge the choice by";
+    return row;
+  }
+  const auto median = [](const Result& one) { return one.timing->median; };
+  const Result &own = timed[0], &best = *std::ranges::min_element(timed.begin() + 1, timed.end(), {}, median);
+  const double over = median(own) / median(best);
+  row.values["over_best_schedule"] = over;
+  if (over <= kMostOverBest) return row;
+  const auto ns = [&](const Result& one) { return std::to_string(std::llround(1e9 * median(one))) + " ns"; };
+  row.outcome = Outcome::fail;
+  row.reason =
+      "the schedule chosen: expected at most 5 % more than the " + ns(best) + " of " + best.backend + ", got " + ns(own);
+  row.repro = repro_of(all[0].job, options, 0);
+  return row;
+}
+
+// A backend and its schedules: their walks, then the times of those that passed, layout by layout, and the choice on each.
+std::vector<Result> rows_of_job(const Job& job, const ReplayOptions& options, const std::vector<Result>& before) {
   std::vector<Walked> all;
   all.push_back(walked(job, options));
   const Promises* promises = promises_of(*job.backend);
@@ -337,8 +372,18 @@ std::vector<Result> rows_of_job(const Job& job, const ReplayOptions& options) {
   std::vector<Result> rows;
   for (const Walked& one : all) rows.push_back(one.row);
   if (!options.times) return rows;
-  for (const double part : kParts) {
-    std::vector<Result> timed = time_rows(all, part, options.spans);
+  const auto is_there = [&](const Case& layout) {
+    return std::ranges::any_of(before, [&, id = to_id(layout)](const Result& row) {
+      const auto is_of = [&](const Walked& one) { return one.job.backend->name() == row.backend; };
+      return row.check == kTime && row.test == id && std::ranges::any_of(all, is_of);
+    });
+  };
+  bool keeps_time = false;
+  for (const Case& layout : timed_layouts(job.test->test)) {
+    if (is_there(layout)) continue;
+    std::vector<Result> timed = time_rows(all, layout, options);
+    keeps_time = keeps_time || !timed.empty();
+    if (all.size() > 1 && keeps_time) timed.push_back(choice_row(all, layout, timed, options));
     std::move(timed.begin(), timed.end(), std::back_inserter(rows));
   }
   return rows;
@@ -346,9 +391,11 @@ std::vector<Result> rows_of_job(const Job& job, const ReplayOptions& options) {
 
 }  // namespace
 
+std::int64_t last_step() { return static_cast<std::int64_t>(walk(0).size()) - 1; }
+
 void run_replay(const Sweep& sweep, const Registry& registry, const ReplayOptions& options, reports::Report& report) {
   for (const Job& job : jobs_of(sweep, registry, options))
-    for (Result& row : rows_of_job(job, options)) {
+    for (Result& row : rows_of_job(job, options, report.results)) {
       if (options.progress && row.check == "replay") options.progress(row);
       report.results.push_back(std::move(row));
     }
