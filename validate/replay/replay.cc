@@ -27,11 +27,10 @@ namespace {
 using reports::Outcome, reports::Result;
 using Clock = std::chrono::steady_clock;
 
-constexpr double kParts[] = {1, 1. / 2, 1. / 4, 1. / 16, 1. / 64};  // of the capacity, timed
+constexpr int kParts[] = {1, 2, 4, 16, 64};  // of the capacity one in so many is active, timed
 constexpr int kSamples = 21;
 constexpr double kSampleSeconds = 200e-6;
 constexpr std::int64_t kMostCalls = 256;
-constexpr const char *kTime = "replay-time", *kChoice = "replay-choice";
 
 struct Job {
   const SweepCase* test;
@@ -294,38 +293,43 @@ Walked walked(const Job& job, const ReplayOptions& options) {
   return out;
 }
 
-// Layouts with less and less of the capacity active. Parts of a small one may come to the same layout, which is one then.
-std::vector<Case> timed_layouts(const Case& test) {
-  std::vector<Case> layouts;
-  for (const double part : kParts) {
-    Problem p = active_layout(test.problem, part);
-    if (layouts.empty() || active_tokens(p) != active_tokens(layouts.back().problem))
-      layouts.push_back({std::move(p), test.seed, {}});
+// A layout with part of the capacity active.
+struct Part {
+  std::string name;  // "1/16"
+  Case layout;
+};
+
+// Parts of a small capacity may come to the same layout, which is one part then.
+std::vector<Part> parts_of(const Case& test) {
+  std::vector<Part> parts;
+  for (const int one_in : kParts) {
+    Problem p = active_layout(test.problem, 1.0 / one_in);
+    if (parts.empty() || active_tokens(p) != active_tokens(parts.back().layout.problem))
+      parts.push_back({"1/" + std::to_string(one_in), {std::move(p), test.seed, {}}});
   }
-  return layouts;
+  return parts;
 }
 
-// A row of a layout with part of the capacity active.
-Result row_of(const Job& job, const char* check, const Case& layout) {
-  Result row = row_of(job, check);
-  row.test = to_id(layout);
-  row.name =
-      "active " + std::to_string(active_tokens(layout.problem)) + " of " + std::to_string(most_active(layout.problem));
+// A row of the job's case at that part. The part stands in the check, so that no other row is of the same.
+Result row_of(const Job& job, const std::string& check, const Part& part) {
+  Result row = row_of(job, check + part.name);
+  const Problem& p = part.layout.problem;
+  row.name = "active " + std::to_string(active_tokens(p)) + " of " + std::to_string(most_active(p));
   return row;
 }
 
 // Time rows of those whose walks passed; of those that nothing keeps time for, none.
-std::vector<Result> time_rows(const std::vector<Walked>& all, const Case& layout, const ReplayOptions& options) {
+std::vector<Result> time_rows(const std::vector<Walked>& all, const Part& part, const ReplayOptions& options) {
   std::optional<Tensors> inputs;
   std::vector<Result> rows;
   for (const Walked& one : all) {
     if (one.row.outcome != Outcome::pass) continue;
     const auto start = Clock::now();
     Recording recording(options.spans);
-    Result row = row_of(one.job, kTime, layout);
+    Result row = row_of(one.job, "replay-time-", part);
     try {
-      if (!inputs) inputs = inputs_of(layout);
-      if (!keep_time(layout, *inputs, *one.replay, row)) continue;
+      if (!inputs) inputs = inputs_of(part.layout);
+      if (!keep_time(part.layout, *inputs, *one.replay, row)) continue;
     } catch (const std::exception& error) {
       row.outcome = Outcome::error;
       row.reason = error.what();
@@ -338,10 +342,10 @@ std::vector<Result> time_rows(const std::vector<Walked>& all, const Case& layout
   return rows;
 }
 
-// A backend against its schedules on a layout. all[0]: the backend; timed: rows of those that have a time, in that order.
-Result choice_row(const std::vector<Walked>& all, const Case& layout, const std::vector<Result>& timed,
+// A backend against its schedules at a part. all[0]: the backend; timed: rows of those that have a time, in that order.
+Result choice_row(const std::vector<Walked>& all, const Part& part, const std::vector<Result>& timed,
                   const ReplayOptions& options) {
-  Result row = row_of(all[0].job, kChoice, layout);
+  Result row = row_of(all[0].job, "replay-choice-", part);
   for (const Walked& one : all) {
     const auto found = std::ranges::find(timed, one.job.backend->name(), &Result::backend);
     if (found != timed.end() && found->timing) continue;
@@ -362,8 +366,8 @@ Result choice_row(const std::vector<Walked>& all, const Case& layout, const std:
   return row;
 }
 
-// A backend and its schedules: their walks, then the times of those that passed, layout by layout, and the choice on each.
-std::vector<Result> rows_of_job(const Job& job, const ReplayOptions& options, const std::vector<Result>& before) {
+// A backend and its schedules: their walks, then the times of those that passed, part by part, and the choice at each.
+std::vector<Result> rows_of_job(const Job& job, const ReplayOptions& options) {
   std::vector<Walked> all;
   all.push_back(walked(job, options));
   const Promises* promises = promises_of(*job.backend);
@@ -372,18 +376,11 @@ std::vector<Result> rows_of_job(const Job& job, const ReplayOptions& options, co
   std::vector<Result> rows;
   for (const Walked& one : all) rows.push_back(one.row);
   if (!options.times) return rows;
-  const auto is_there = [&](const Case& layout) {
-    return std::ranges::any_of(before, [&, id = to_id(layout)](const Result& row) {
-      const auto is_of = [&](const Walked& one) { return one.job.backend->name() == row.backend; };
-      return row.check == kTime && row.test == id && std::ranges::any_of(all, is_of);
-    });
-  };
   bool keeps_time = false;
-  for (const Case& layout : timed_layouts(job.test->test)) {
-    if (is_there(layout)) continue;
-    std::vector<Result> timed = time_rows(all, layout, options);
+  for (const Part& part : parts_of(job.test->test)) {
+    std::vector<Result> timed = time_rows(all, part, options);
     keeps_time = keeps_time || !timed.empty();
-    if (all.size() > 1 && keeps_time) timed.push_back(choice_row(all, layout, timed, options));
+    if (all.size() > 1 && keeps_time) timed.push_back(choice_row(all, part, timed, options));
     std::move(timed.begin(), timed.end(), std::back_inserter(rows));
   }
   return rows;
@@ -395,7 +392,7 @@ std::int64_t last_step() { return static_cast<std::int64_t>(walk(0).size()) - 1;
 
 void run_replay(const Sweep& sweep, const Registry& registry, const ReplayOptions& options, reports::Report& report) {
   for (const Job& job : jobs_of(sweep, registry, options))
-    for (Result& row : rows_of_job(job, options, report.results)) {
+    for (Result& row : rows_of_job(job, options)) {
       if (options.progress && row.check == "replay") options.progress(row);
       report.results.push_back(std::move(row));
     }

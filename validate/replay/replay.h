@@ -1,7 +1,7 @@
 // The replay driver (docs/replay.md): per case and backend, one capture at the case's capacity, replayed over a walk of
 // layouts and held bit for bit against calls on fresh memory (rows of check "replay"), then, on a device, the time of a
-// replay against the active part of the capacity (rows of check "replay-time") and, where a backend chooses among schedules,
-// what it chose against the better one (rows of check "replay-choice").
+// replay against the active part of the capacity (rows of check "replay-time-PART") and, where a backend chooses among
+// schedules, what it chose against the better one (rows of check "replay-choice-PART").
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -32,8 +32,6 @@ struct ReplayOptions {
 std::int64_t last_step();  // of a walk
 
 // Cases that a config wants refused make no row. An exception gives an error row, and the rest goes on.
-// Times of a layout that the report has of that backend already (of another case with the same capacity) are not taken
-// again.
 void run_replay(const Sweep& sweep, const Registry& registry, const ReplayOptions& options, reports::Report& report);
 // What run_replay would walk, as "case backend replay" lines.
 std::vector<std::string> list_replay(const Sweep& sweep, const Registry& registry, const ReplayOptions& options);
