@@ -37,11 +37,17 @@ std::optional<reports::Device> current_device() {
 }
 
 void require_known_backends(const std::vector<const Backend*>& known, const std::string& globs) {
+  std::vector<std::string_view> names;
+  for (const Backend* backend : known) names.push_back(backend->name());
+  require_known_backends(names, globs);
+}
+
+void require_known_backends(const std::vector<std::string_view>& known, const std::string& globs) {
   std::istringstream parts(globs);
   for (std::string part; std::getline(parts, part, ',');) {
-    if (std::any_of(known.begin(), known.end(), [&](const Backend* b) { return glob_match(part, b->name()); })) continue;
+    if (std::ranges::any_of(known, [&](std::string_view name) { return glob_match(part, name); })) continue;
     std::string names;
-    for (const Backend* backend : known) names += " " + std::string(backend->name());
+    for (const std::string_view name : known) names += " " + std::string(name);
     fail("--backend: '", part, "' matches none of", names);
   }
 }

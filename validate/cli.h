@@ -85,6 +85,7 @@ int case_shrink(const ShrinkArgs& args);
 Registry all_backends(std::string_view globs = {});  // reference.peer.* too where one of the globs matches nothing else
 std::optional<reports::Device> current_device();
 // Throws Error, naming the known backends, when a part of a comma separated glob matches none of them.
+void require_known_backends(const std::vector<std::string_view>& known, const std::string& globs);
 void require_known_backends(const std::vector<const Backend*>& known, const std::string& globs);
 
 // Rows of text as columns padded to their widest, two spaces apart, or as a JSON array of objects.

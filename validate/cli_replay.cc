@@ -42,6 +42,7 @@ std::string coverage_table(const reports::Report& report) {
 int replay(const ReplayArgs& args) {
   const Registry registry = all_backends();
   require_known_backends(registry.match("*"), args.backend);
+  if (args.step > last_step()) fail("--step: expected one in [0, ", last_step(), "], got ", args.step);
   ReplayOptions options = options_of(args);
   return drive(args, {.name = "replay",
                       .list = [&](const Sweep& sweep) { return list_replay(sweep, registry, options); },

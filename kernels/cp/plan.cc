@@ -20,6 +20,8 @@ void check_documents(std::span<const std::int64_t> cu_seqlens) {
   for (std::size_t n = 1; n < cu_seqlens.size(); ++n)
     if (cu_seqlens[n] < cu_seqlens[n - 1])
       fail("cp plan: cu_seqlens[", n, "]: expected at least ", cu_seqlens[n - 1], ", got ", cu_seqlens[n]);
+  if (cu_seqlens.back() > kMostTokens)
+    fail("cp plan: cu_seqlens: expected at most ", kMostTokens, " tokens, got ", cu_seqlens.back());
 }
 
 // The document of a token that is in one.
@@ -116,8 +118,8 @@ std::int64_t Plan::slots() const {
 
 Plan plan(std::span<const std::int64_t> cu_seqlens, const FragmentTable& table, std::int64_t segment) {
   check_documents(cu_seqlens);
-  if (segment < 0 || segment % kChunk)
-    fail("cp plan: segment: expected 0 or a multiple of ", kChunk, " tokens, got ", segment);
+  if (segment < 0 || segment > kMostSegment || segment % kChunk)
+    fail("cp plan: segment: expected 0 or a multiple of ", kChunk, " up to ", kMostSegment, ", got ", segment);
   const std::vector<Owner> owners = owners_of(cu_seqlens, table);
   Plan plan{cu_seqlens.back(), segment, {cu_seqlens.begin(), cu_seqlens.end()}, {}};
   for (const std::vector<Fragment>& fragments : table) {

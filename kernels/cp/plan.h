@@ -16,6 +16,9 @@
 namespace deltagauge::kernels::cp {
 
 inline constexpr std::int64_t kChunk = 64;  // tokens of a chunk; canonical segments are multiples of it
+inline constexpr std::int64_t kMostTokens = (std::int64_t{1} << 31) - 1;     // of a stream: the routing is int32
+inline constexpr std::int64_t kMostSegment = kMostTokens / kChunk * kChunk;  // tokens of a canonical segment
+inline constexpr std::int64_t kMostRanks = std::int64_t{1} << 16;            // of a table
 
 struct Fragment {
   std::int64_t first = 0, end = 0;  // global tokens [first, end)
@@ -72,7 +75,8 @@ struct Plan {
 };
 
 // cu_seqlens: of the whole stream, from 0. A document without tokens becomes an empty segment at the end of rank 0. Throws
-// Error with expected and got when the fragments do not own every token exactly once, or segment is no multiple of kChunk.
+// Error with expected and got when the fragments do not own every token exactly once, or segment is no multiple of kChunk
+// up to kMostSegment.
 Plan plan(std::span<const std::int64_t> cu_seqlens, const FragmentTable& table, std::int64_t segment);
 
 // Whether every cut between two ranks' tokens or two fragments falls on a canonical boundary or between documents.

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <string>
 
 #include "core/error.h"
@@ -87,7 +88,13 @@ TEST(Plan, refuses_tables_that_do_not_own_every_token_once_and_says_which) {
   EXPECT_EQ(refusal({0, 40}, {}), "cp plan: fragment table: expected at least one rank, got none");
   EXPECT_EQ(refusal({0, 40, 30}, {{{0, 30}}}), "cp plan: cu_seqlens[2]: expected at least 40, got 30");
   EXPECT_EQ(refusal({1, 40}, {{{0, 40}}}), "cp plan: cu_seqlens: expected to start at 0, got 1");
-  EXPECT_EQ(refusal({0, 40}, {{{0, 40}}}, 100), "cp plan: segment: expected 0 or a multiple of 64 tokens, got 100");
+  EXPECT_EQ(refusal({0, 40}, {{{0, 40}}}, 100),
+            "cp plan: segment: expected 0 or a multiple of 64 up to 2147483584, got 100");
+  EXPECT_EQ(refusal({0, 40}, {{{0, 40}}}, 9223372036854775744),
+            "cp plan: segment: expected 0 or a multiple of 64 up to 2147483584, got 9223372036854775744");
+  EXPECT_EQ(plan(Ends{0, 40}, {{{0, 40}}}, kMostSegment).ranks[0].segments.size(), 1u);
+  EXPECT_EQ(refusal({0, 1LL << 31}, {{{0, 1LL << 31}}}),
+            "cp plan: cu_seqlens: expected at most 2147483647 tokens, got 2147483648");
 }
 
 TEST(Tables, every_kind_tiles_every_stream_for_every_world_and_alignment) {
@@ -104,6 +111,21 @@ TEST(Tables, every_kind_tiles_every_stream_for_every_world_and_alignment) {
             for (const Segment& s : rank.segments) terminals += s.ends;
           EXPECT_EQ(terminals, static_cast<std::int64_t>(ends.size()) - 1) << kind.name;
         }
+}
+
+TEST(Tables, refuse_more_ranks_and_tokens_than_they_can_count) {
+  const auto refused = [](const Ends& ends, std::int64_t world) -> std::string {
+    try {
+      make_table("zigzag", {ends, world, -1, 0});
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  for (const std::int64_t world : {std::int64_t{0}, kMostRanks + 1, std::numeric_limits<std::int64_t>::max()})
+    EXPECT_EQ(refused({0, 40}, world), "fragment table: expected 1 to 65536 ranks, got " + std::to_string(world));
+  EXPECT_EQ(refused({0, 1LL << 31}, 2), "fragment table: cu_seqlens: expected at most 2147483647 tokens, got 2147483648");
+  EXPECT_EQ(make_table("zigzag", {Ends{0, kMostTokens}, kMostRanks, -1, 0}).size(), 65536u);
 }
 
 TEST(Tables, documents_go_longest_first_to_the_rank_with_the_fewest_tokens) {

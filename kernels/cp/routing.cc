@@ -2,6 +2,7 @@
 #include "kernels/cp/routing.h"
 
 #include <algorithm>
+#include <limits>
 #include <string_view>
 
 #include "core/error.h"
@@ -70,6 +71,13 @@ void require(std::string_view what, std::int64_t got, std::int64_t cap, std::int
   if (got > cap) fail("cp routing: ", what, " of rank ", rank, ": expected at most ", cap, ", got ", got);
 }
 
+// What stands for nothing is the number past the last, and all of them are int32.
+void require_int32(std::string_view what, std::int64_t a, std::int64_t b) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+  if (a > kMost || b > kMost || a * b > kMost)
+    fail("cp routing: ", what, ": expected at most ", kMost, ", got ", a, " x ", b);
+}
+
 }  // namespace
 
 Caps caps_of(const Plan& plan, std::int64_t history) {
@@ -90,6 +98,11 @@ Caps widest(const Caps& a, const Caps& b) {
 Routing routing(const Plan& plan, std::int64_t own, const Caps& caps) {
   if (own < 0 || own >= plan.world()) fail("cp routing: rank: expected 0 .. ", plan.world() - 1, ", got ", own);
   if (caps.history < 0) fail("cp routing: history: expected at least 0, got ", caps.history);
+  require_int32("rows", caps.rows, 1);
+  require_int32("segments", caps.segments, 1);
+  require_int32("slots of all ranks", plan.world(), caps.slots);
+  require_int32("fragments of all ranks", plan.world(), caps.fragments);
+  require_int32("history of all fragments", plan.world() * caps.fragments, caps.history);
   for (std::int64_t r = 0; r < plan.world(); ++r) {
     const RankPlan& rank = plan.ranks[static_cast<std::size_t>(r)];
     require("segments", count_of(rank.segments), caps.segments, r);

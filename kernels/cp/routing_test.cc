@@ -105,5 +105,13 @@ TEST(Routing, the_widest_caps_hold_both_plans) {
   EXPECT_THROW(routing(b, 0, caps_of(a)), Error);
 }
 
+TEST(Routing, refuses_caps_whose_numbers_int32_cannot_hold) {
+  const Plan p = plan(Ends{0, 20}, {{{0, 9}}, {{9, 20}}}, 0);
+  for (const Caps& caps :
+       {Caps{9, 9, std::int64_t{1} << 30, 20, 0}, Caps{9, std::int64_t{1} << 62, 9, 20, 0}, Caps{9, 1 << 20, 9, 20, 1 << 12},
+        Caps{std::int64_t{1} << 31, 9, 9, 20, 0}, Caps{9, 9, 9, std::int64_t{1} << 31, 0}})
+    EXPECT_THROW(routing(p, 0, caps), Error) << caps.segments << " " << caps.fragments << " " << caps.slots;
+}
+
 }  // namespace
 }  // namespace deltagauge::kernels::cp

@@ -98,8 +98,11 @@ constexpr TableKind kKinds[] = {
 std::span<const TableKind> table_kinds() { return kKinds; }
 
 FragmentTable make_table(std::string_view kind, const TableRequest& request) {
-  if (request.world < 1) fail("fragment table: expected at least one rank, got ", request.world);
+  if (request.world < 1 || request.world > kMostRanks)
+    fail("fragment table: expected 1 to ", kMostRanks, " ranks, got ", request.world);
   if (request.cu_seqlens.empty()) fail("fragment table: cu_seqlens: expected at least one entry, got none");
+  if (request.cu_seqlens.back() > kMostTokens)
+    fail("fragment table: cu_seqlens: expected at most ", kMostTokens, " tokens, got ", request.cu_seqlens.back());
   std::string known;
   for (const TableKind& one : kKinds) {
     if (one.name == kind) return one.make(request);

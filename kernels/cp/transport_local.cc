@@ -25,9 +25,10 @@ class Meeting {
   void post(std::size_t rank, Post post) { posted_[rank] = post; }
   const std::vector<Post>& posted() const { return posted_; }
 
-  // Returns once every rank is here.
+  // Returns once every rank is here; throws once one has left.
   void wait() {
     std::unique_lock lock(mutex_);
+    if (error_) fail("cp local transport: another rank failed");
     const std::size_t round = round_;
     if (++here_ == posted_.size()) {
       here_ = 0;
@@ -62,21 +63,38 @@ class Local : public Transport {
   void all_gather(const void* own, void* all, std::size_t bytes, void* stream) override {
     meeting_.post(rank_, {own, bytes, stream});
     meeting_.wait();
-    for (std::size_t r = 0; r < world(); ++r) {
-      const Meeting::Post& from = meeting_.posted()[r];
-      if (from.bytes != bytes)
-        fail("cp local transport: all_gather: expected ", bytes, " bytes of rank ", r, " as of rank ", rank_, ", got ",
-             from.bytes);
-      if (from.stream != stream)
-        fail("cp local transport: all_gather: expected one stream for all ranks, got another of rank ", r, " than of rank ",
-             rank_);
-      std::byte* to = static_cast<std::byte*>(all) + r * bytes;
-      if (bytes && to != from.data) memory_.copy(to, from.data, bytes, stream);
+    expect_same();  // every rank looks at all of them, so all go on or none does
+    std::exception_ptr error;
+    try {
+      copy_all(all);
+    } catch (...) {
+      error = std::current_exception();
     }
-    meeting_.wait();  // nobody's buffer changes before all have read it
+    meeting_.wait();  // nobody's buffer changes or goes before all have read it
+    if (error) std::rethrow_exception(error);
   }
 
  private:
+  void expect_same() const {
+    const Meeting::Post& first = meeting_.posted()[0];
+    for (std::size_t r = 1; r < world(); ++r) {
+      const Meeting::Post& post = meeting_.posted()[r];
+      if (post.bytes != first.bytes)
+        fail("cp local transport: all_gather: expected ", first.bytes, " bytes of every rank as of rank 0, got ", post.bytes,
+             " of rank ", r);
+      if (post.stream != first.stream)
+        fail("cp local transport: all_gather: expected one stream for all ranks, got another of rank ", r,
+             " than of rank 0");
+    }
+  }
+  void copy_all(void* all) const {
+    for (std::size_t r = 0; r < world(); ++r) {
+      const auto& [data, bytes, stream] = meeting_.posted()[r];
+      std::byte* to = static_cast<std::byte*>(all) + r * bytes;
+      if (bytes && to != data) memory_.copy(to, data, bytes, stream);
+    }
+  }
+
   Meeting& meeting_;
   std::size_t rank_;
   const LocalMemory& memory_;
@@ -91,15 +109,19 @@ void run_local(std::size_t world, const std::function<void(Transport&)>& work, c
   if (world < 1) fail("cp local transport: expected at least one rank, got 0");
   Meeting meeting(world);
   std::vector<std::thread> threads;
-  for (std::size_t rank = 0; rank < world; ++rank)
-    threads.emplace_back([&, rank] {
-      try {
-        Local transport(meeting, rank, memory);
-        work(transport);
-      } catch (...) {
-        meeting.leave(std::current_exception());
-      }
-    });
+  const auto run = [&](std::size_t rank) {
+    try {
+      Local transport(meeting, rank, memory);
+      work(transport);
+    } catch (...) {
+      meeting.leave(std::current_exception());
+    }
+  };
+  try {
+    for (std::size_t rank = 0; rank < world; ++rank) threads.emplace_back(run, rank);
+  } catch (...) {  // no more threads: those that are there wait for the others
+    meeting.leave(std::current_exception());
+  }
   for (std::thread& thread : threads) thread.join();
   if (meeting.error()) std::rethrow_exception(meeting.error());
 }

@@ -4,6 +4,7 @@
 #include <mpi.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <string>
 
 #include "core/error.h"
@@ -22,7 +23,8 @@ void require(const char* call, int status) {
 class Mpi : public Transport {
  public:
   Mpi() {
-    require("MPI_Init", MPI_Init(nullptr, nullptr));
+    int threads = 0;  // what a rank calls may have threads; MPI is called by the one that made this
+    require("MPI_Init_thread", MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &threads));
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     int rank = 0, world = 0;
     require("MPI_Comm_rank", MPI_Comm_rank(MPI_COMM_WORLD, &rank));
@@ -62,5 +64,10 @@ class Mpi : public Transport {
 }  // namespace
 
 std::unique_ptr<Transport> mpi_transport() { return std::make_unique<Mpi>(); }
+
+void abort_mpi(int status) {
+  MPI_Abort(MPI_COMM_WORLD, status);
+  std::abort();
+}
 
 }  // namespace deltagauge::kernels::cp

@@ -6,7 +6,8 @@
 
 namespace deltagauge::kernels::gdn {
 
-// Rounds of resident blocks up to which an idle block of a static grid costs less than a block that looks for its work.
+// Rounds of resident blocks up to which idle blocks of a static grid are taken to cost less than blocks that look for their
+// work. Not measured yet (docs/ladder.md#schedules).
 inline constexpr std::int64_t kStaticRounds = 2;
 
 // Whether a kernel of so many blocks at capacity, of which `resident` fit on the device at once, is run persistent.

@@ -134,6 +134,13 @@ TEST(Html, says_the_outcome_first_and_failures_with_their_command) {
   EXPECT_TRUE(contains(page, std::string(40, 'a')));
 }
 
+TEST(Html, draws_the_times_of_all_parts_of_a_replay_in_one_plot) {
+  const std::string page = without_assets(made_up_page());
+  EXPECT_TRUE(contains(page, "<h3>replay-time</h3>"));
+  EXPECT_TRUE(contains(page, "Latency against the active fraction"));
+  EXPECT_FALSE(contains(page, "<h3>replay-time-1/"));
+}
+
 TEST(Html, has_a_row_for_every_result) {
   const Report report = made_up_report();
   const std::string page = made_up_page();

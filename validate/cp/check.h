@@ -21,6 +21,8 @@
 
 namespace deltagauge::validate::cp {
 
+inline constexpr std::int64_t kMostDegree = 1024;  // threads of this process, each with a routing of all ranks
+
 struct Options {
   oracle::Precision oracle = oracle::Precision::automatic;
   std::string backend = "*";                         // glob over the staged ops

@@ -1,7 +1,8 @@
 // deltagauge-cp-nccl: a context-parallel run with a rank on every GPU of this host, a thread each, through NCCL. Rank 0
 // holds what came out against the same run with all ranks on its GPU, bit for bit, and says so; the exit status is 0 when
-// every bit is the same, 77 where there are fewer than two GPUs.
+// every bit is the same, 77 where there are fewer than two GPUs. A rank that cannot go on ends the program with 2.
 //   deltagauge-cp-nccl CASE [TABLE] [SEGMENT] [OP]
+#include <cstdlib>
 #include <exception>
 #include <iostream>
 #include <vector>
@@ -24,10 +25,15 @@ int run(const std::vector<std::string>& args) {
   }
   int status = 0;
   kernels::cp::run_local(static_cast<std::size_t>(gpus), [&](kernels::cp::Transport& host) {
-    kernels::runtime::use_device(static_cast<int>(host.rank()));
-    const auto group = kernels::cp::nccl_transport(host);
-    const int own = validate::cp::run_as_rank(args, "cuda.cp.chunk_sm80", host, *group);
-    if (host.rank() == 0) status = own;
+    try {
+      kernels::runtime::use_device(static_cast<int>(host.rank()));
+      const auto group = kernels::cp::nccl_transport(host);
+      const int own = validate::cp::run_as_rank(args, "cuda.cp.chunk_sm80", host, *group);
+      if (host.rank() == 0) status = own;
+    } catch (const std::exception& error) {  // the others may be waiting inside NCCL, where nothing wakes them
+      std::cerr << "deltagauge-cp-nccl: rank " << host.rank() << ": " << error.what() << std::endl;
+      std::_Exit(2);
+    }
   });
   return status;
 }

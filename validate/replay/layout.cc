@@ -151,17 +151,19 @@ Problem active_layout(const Problem& capacity, double part) {
   p.capacity = capacity.rows();
   p.ids.clear();
   if (p.slots) p.idx = "iota", p.has = "on";
-  const auto end = std::max<std::int64_t>(1, std::llround(part * static_cast<double>(p.capacity)));
+  const auto end = std::max<std::int64_t>(1, std::llround(part * static_cast<double>(most_active(capacity))));
   const std::int64_t N = p.sequences();
   if (op_info(p.op).one_token) {
     Lengths slots(static_cast<std::size_t>(N), -1);
-    std::iota(slots.begin(), slots.begin() + std::min(end, N), std::int64_t{1});
+    std::iota(slots.begin(), slots.begin() + end, std::int64_t{1});
     p.idx = joined(slots);
     return p;
   }
   for (std::int64_t n = 0; n < N; ++n) p.lengths[static_cast<std::size_t>(n)] = end / N + (n < end % N ? 1 : 0);
   return p;
 }
+
+std::int64_t most_active(const Problem& p) { return op_info(p.op).one_token ? p.sequences() : p.rows(); }
 
 std::int64_t active_tokens(const Problem& p) {
   const auto slots = p.state_indices();

@@ -35,9 +35,11 @@ std::optional<std::string> no_layouts(const Problem& capacity);
 // A problem with the capacity's T, N and pool, with lengths of that class and, where there is a pool, idx and has as lists.
 // All of it follows from the seed.
 Problem layout_of(const Problem& capacity, LayoutClass which, std::uint64_t seed);
-// Equal lengths, as nearly as may be, over that part of T; of one-token ops, slots for that part of the sequences.
+// Equal lengths, as nearly as may be, over that part of T; of one-token ops, slots for that part of the sequences. Rounded
+// to whole tokens, at least one.
 Problem active_layout(const Problem& capacity, double part);
 std::int64_t active_tokens(const Problem& layout);  // rows with work
+std::int64_t most_active(const Problem& capacity);  // T; of one-token ops, N
 
 std::string in_words(const Problem& layout);  // lengths, slots and flags, for messages
 

@@ -27,7 +27,7 @@ namespace {
 using reports::Outcome, reports::Result;
 using Clock = std::chrono::steady_clock;
 
-constexpr double kParts[] = {1, 1. / 2, 1. / 4, 1. / 16, 1. / 64};  // of the capacity, timed
+constexpr int kParts[] = {1, 2, 4, 16, 64};  // of the capacity one in so many is active, timed
 constexpr int kSamples = 21;
 constexpr double kSampleSeconds = 200e-6;
 constexpr std::int64_t kMostCalls = 256;
@@ -53,17 +53,18 @@ std::vector<Job> jobs_of(const Sweep& sweep, const Registry& registry, const Rep
 
 std::string name_of(const Job& job) { return to_id(job.test->test) + " " + std::string(job.backend->name()) + " replay"; }
 
-std::string repro(const Job& job, const ReplayOptions& options) {
-  return "deltagauge replay --case " + shell_quoted(to_id(job.test->test)) + " --backend " + std::string(job.eager->name()) +
-         " --walk " + std::to_string(options.walk);
-}
-
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 Result row_of(const Job& job, std::string_view check) {
   Result row = row_before(*job.test, job.backend->name(), check);
   row.outcome = Outcome::pass;
   return row;
+}
+
+// The command that shows a job's failure again. step: the replay of the walk that is enough.
+std::string repro_of(const Job& job, const ReplayOptions& options, std::optional<std::size_t> step = {}) {
+  return "deltagauge replay --case " + shell_quoted(to_id(job.test->test)) + " --backend " + std::string(job.eager->name()) +
+         " --walk " + std::to_string(options.walk) + (step ? " --step " + std::to_string(*step) : "");
 }
 
 // What a replay left in outputs that are no rows of this layout, first in words; empty when nothing.
@@ -160,7 +161,7 @@ class Walker {
       if (!failed++) {
         row.reason =
             "replay " + std::to_string(step) + " (" + named(step) + "; " + in_words(layout) + "): " + verdict.reason;
-        row.repro = repro(job_, options_) + " --step " + std::to_string(step);
+        row.repro = repro_of(job_, options_, step);
       }
     }
     const auto replays = static_cast<double>(last - first + 1);
@@ -238,24 +239,10 @@ bool keep_time(const Case& layout, const Tensors& inputs, Replayable& replay, Re
   std::vector<double> samples;
   for (int i = 0; i < kSamples; ++i) samples.push_back(*replay.seconds(calls));
   row.timing = timing_of(std::move(samples), calls);
-  row.timing->active = static_cast<double>(active_tokens(layout.problem)) / static_cast<double>(layout.problem.rows());
+  row.timing->active = static_cast<double>(active_tokens(layout.problem)) / static_cast<double>(most_active(layout.problem));
   row.timing->flops = op_info(layout.problem.op).flops(layout.problem);
   row.timing->bytes = op_info(layout.problem.op).bytes(layout.problem);
   return true;
-}
-
-// The first row is a backend's, the others are those of its schedules for the same layout.
-void judge_choice(std::vector<Result>& rows) {
-  if (rows.size() < 2 || std::any_of(rows.begin(), rows.end(), [](const Result& row) { return !row.timing; })) return;
-  const auto best = std::min_element(rows.begin() + 1, rows.end(),
-                                     [](const Result& a, const Result& b) { return a.timing->median < b.timing->median; });
-  const double over = rows[0].timing->median / best->timing->median;
-  rows[0].values["over_best_schedule"] = over;
-  if (over <= kMostOverBest) return;
-  rows[0].outcome = Outcome::fail;
-  const auto ns = [](const Result& row) { return std::to_string(std::llround(1e9 * row.timing->median)) + " ns"; };
-  rows[0].reason = "the schedule chosen: expected at most 5 % more than the " + ns(*best) + " of " + best->backend +
-                   ", got " + ns(rows[0]);
 }
 
 std::unique_ptr<Replayable> capture(const ReplayOptions& options, const Backend& backend, const Case& first) {
@@ -294,40 +281,87 @@ Walked walked(const Job& job, const ReplayOptions& options) {
     out.row.outcome = Outcome::error;
     out.row.reason = error.what();
   }
+  if (out.row.repro.empty() && (out.row.outcome == Outcome::fail || out.row.outcome == Outcome::error))
+    out.row.repro = repro_of(job, options, options.step);
   out.row.spans = recording.take();
   out.row.seconds = seconds_since(start);
   return out;
 }
 
-// Rows of those that passed, with that part of the capacity active.
-std::vector<Result> time_rows(const std::vector<Walked>& all, double part, bool spans) {
-  const SweepCase& test = *all[0].job.test;
-  const Case layout{active_layout(test.test.problem, part), test.test.seed, {}};
+// A layout with part of the capacity active.
+struct Part {
+  std::string name;  // "1/16"
+  Case layout;
+};
+
+// Parts of a small capacity may come to the same layout, which is one part then.
+std::vector<Part> parts_of(const Case& test) {
+  std::vector<Part> parts;
+  for (const int one_in : kParts) {
+    Problem p = active_layout(test.problem, 1.0 / one_in);
+    if (parts.empty() || active_tokens(p) != active_tokens(parts.back().layout.problem))
+      parts.push_back({"1/" + std::to_string(one_in), {std::move(p), test.seed, {}}});
+  }
+  return parts;
+}
+
+// A row of the job's case at that part. The part stands in the check, so that no other row is of the same.
+Result row_of(const Job& job, const std::string& check, const Part& part) {
+  Result row = row_of(job, check + part.name);
+  const Problem& p = part.layout.problem;
+  row.name = "active " + std::to_string(active_tokens(p)) + " of " + std::to_string(most_active(p));
+  return row;
+}
+
+// Time rows of those whose walks passed; of those that nothing keeps time for, none.
+std::vector<Result> time_rows(const std::vector<Walked>& all, const Part& part, const ReplayOptions& options) {
   std::optional<Tensors> inputs;
   std::vector<Result> rows;
   for (const Walked& one : all) {
     if (one.row.outcome != Outcome::pass) continue;
     const auto start = Clock::now();
-    Recording recording(spans);
-    Result row = row_of(one.job, "replay-time");
-    row.test = to_id(layout);
-    row.name = "active 1/" + std::to_string(std::llround(1 / part));
+    Recording recording(options.spans);
+    Result row = row_of(one.job, "replay-time-", part);
     try {
-      if (!inputs) inputs = inputs_of(layout);
-      if (!keep_time(layout, *inputs, *one.replay, row)) continue;
+      if (!inputs) inputs = inputs_of(part.layout);
+      if (!keep_time(part.layout, *inputs, *one.replay, row)) continue;
     } catch (const std::exception& error) {
       row.outcome = Outcome::error;
       row.reason = error.what();
+      row.repro = repro_of(one.job, options, 0);
     }
     row.spans = recording.take();
     row.seconds = seconds_since(start);
     rows.push_back(std::move(row));
   }
-  if (all[0].row.outcome == Outcome::pass) judge_choice(rows);
   return rows;
 }
 
-// A backend and its schedules: their walks, then the times of those that passed, layout by layout.
+// A backend against its schedules at a part. all[0]: the backend; timed: rows of those that have a time, in that order.
+Result choice_row(const std::vector<Walked>& all, const Part& part, const std::vector<Result>& timed,
+                  const ReplayOptions& options) {
+  Result row = row_of(all[0].job, "replay-choice-", part);
+  for (const Walked& one : all) {
+    const auto found = std::ranges::find(timed, one.job.backend->name(), &Result::backend);
+    if (found != timed.end() && found->timing) continue;
+    row.outcome = Outcome::skip;
+    row.reason = "no time of " + std::string(one.job.backend->name()) + " to judge the choice by";
+    return row;
+  }
+  const auto median = [](const Result& one) { return one.timing->median; };
+  const Result &own = timed[0], &best = *std::ranges::min_element(timed.begin() + 1, timed.end(), {}, median);
+  const double over = median(own) / median(best);
+  row.values["over_best_schedule"] = over;
+  if (over <= kMostOverBest) return row;
+  const auto ns = [&](const Result& one) { return std::to_string(std::llround(1e9 * median(one))) + " ns"; };
+  row.outcome = Outcome::fail;
+  row.reason =
+      "the schedule chosen: expected at most 5 % more than the " + ns(best) + " of " + best.backend + ", got " + ns(own);
+  row.repro = repro_of(all[0].job, options, 0);
+  return row;
+}
+
+// A backend and its schedules: their walks, then the times of those that passed, part by part, and the choice at each.
 std::vector<Result> rows_of_job(const Job& job, const ReplayOptions& options) {
   std::vector<Walked> all;
   all.push_back(walked(job, options));
@@ -337,8 +371,11 @@ std::vector<Result> rows_of_job(const Job& job, const ReplayOptions& options) {
   std::vector<Result> rows;
   for (const Walked& one : all) rows.push_back(one.row);
   if (!options.times) return rows;
-  for (const double part : kParts) {
-    std::vector<Result> timed = time_rows(all, part, options.spans);
+  bool keeps_time = false;
+  for (const Part& part : parts_of(job.test->test)) {
+    std::vector<Result> timed = time_rows(all, part, options);
+    keeps_time = keeps_time || !timed.empty();
+    if (all.size() > 1 && keeps_time) timed.push_back(choice_row(all, part, timed, options));
     std::move(timed.begin(), timed.end(), std::back_inserter(rows));
   }
   return rows;
@@ -347,11 +384,13 @@ std::vector<Result> rows_of_job(const Job& job, const ReplayOptions& options) {
 // What stands for a job whose process ended.
 Result broken(const Job& job, const ReplayOptions& options) {
   Result row = row_before(*job.test, job.backend->name(), "replay");
-  row.repro = repro(job, options);
+  row.repro = repro_of(job, options);
   return row;
 }
 
 }  // namespace
+
+std::int64_t last_step() { return static_cast<std::int64_t>(walk(0).size()) - 1; }
 
 void run_replay(const Sweep& sweep, const Registry& registry, const ReplayOptions& options, reports::Report& report) {
   const auto jobs = jobs_of(sweep, registry, options);
@@ -365,7 +404,7 @@ void run_replay(const Sweep& sweep, const Registry& registry, const ReplayOption
         auto rows = rows_of_job(jobs[i], options);
         for (Result& row : rows)
           if ((row.outcome == Outcome::fail || row.outcome == Outcome::error) && row.repro.empty())
-            row.repro = repro(jobs[i], options);
+            row.repro = repro_of(jobs[i], options);
         return rows;
       },
       options.loop, report);

@@ -1,6 +1,7 @@
 // The replay driver (docs/replay.md): per case and backend, one capture at the case's capacity, replayed over a walk of
-// layouts and held bit for bit against calls on fresh memory (rows of check "replay"), then the time of a replay against
-// the active part of the capacity (rows of check "replay-time", on a device).
+// layouts and held bit for bit against calls on fresh memory (rows of check "replay"), then, on a device, the time of a
+// replay against the active part of the capacity (rows of check "replay-time-PART") and, where a backend chooses among
+// schedules, what it chose against the better one (rows of check "replay-choice-PART").
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -28,6 +29,8 @@ struct ReplayOptions {
   Loop loop{};                           // its jobs are the lines of list_replay
   std::function<std::unique_ptr<Replayable>(const Backend&, const Problem&, const Tensors&)> capture = make_replayable;
 };
+
+std::int64_t last_step();  // of a walk
 
 // Cases that a config wants refused make no row. An exception gives an error row, and the rest goes on.
 void run_replay(const Sweep& sweep, const Registry& registry, const ReplayOptions& options, reports::Report& report);

@@ -5,12 +5,15 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "core/error.h"
 #include "validate/ladder/promises.h"
 #include "validate/replay/host_replay.h"
+#include "validate/replay/layout.h"
 #include "validate/run.h"
 
 namespace deltagauge::validate {
@@ -147,7 +150,9 @@ TEST(Replay, skips_what_has_no_layouts_and_reports_a_failed_capture) {
   options.capture = [](const Backend&, const Problem&, const Tensors&) -> std::unique_ptr<Replayable> {
     fail("capture: no");
   };
-  EXPECT_EQ(replayed({kPool}, options)[0].outcome, reports::Outcome::error);
+  const auto row = replayed({kPool}, options)[0];
+  EXPECT_EQ(row.outcome, reports::Outcome::error);
+  EXPECT_EQ(row.repro, "deltagauge replay --case '" + row.test + "' --backend oracle.f64 --walk 0");
 }
 
 // Keeps time as a device would.
@@ -171,15 +176,40 @@ TEST(Replay, times_the_active_parts_of_the_capacity) {
   for (std::size_t i = 1; i < rows.size(); ++i) {
     const double part[] = {1, 1 / 2., 1 / 4., 1 / 16., 1 / 64.};
     ASSERT_TRUE(rows[i].timing);
-    EXPECT_EQ(rows[i].check, "replay-time");
+    EXPECT_EQ(rows[i].check, "replay-time-1/" + std::to_string(static_cast<int>(1 / part[i - 1])));
     EXPECT_EQ(rows[i].timing->active, part[i - 1]);
     EXPECT_EQ(rows[i].timing->median, 0x1p-10);
-    EXPECT_EQ(parse_id(rows[i].test).problem.rows(), 256);
+    EXPECT_EQ(rows[i].test, rows[0].test);
     ASSERT_FALSE(rows[i].spans.empty());
     EXPECT_EQ(rows[i].spans.back().name, "samples");
     EXPECT_EQ(rows[i].spans.back().active_tokens, static_cast<std::int64_t>(256 * part[i - 1]));
   }
-  EXPECT_EQ(rows[4].name, "active 1/16");
+  EXPECT_EQ(rows[4].name, "active 16 of 256");
+}
+
+// The names of the time rows of a case, which has one walk.
+std::vector<std::string> timed(const std::vector<std::string>& ids) {
+  ReplayOptions options{.backend = "oracle.f64"};
+  options.capture = [](const Backend& backend, const Problem& p, const Tensors& inputs) {
+    return std::make_unique<Timed>(backend, p, inputs);
+  };
+  std::vector<std::string> names;
+  std::set<std::tuple<std::string, std::string, std::string>> keys;
+  for (const auto& row : replayed(ids, options)) {
+    EXPECT_TRUE(keys.emplace(row.test, row.backend, row.check).second) << row.test << " " << row.check;
+    if (row.timing) names.push_back(row.check.substr(12) + " " + row.name);
+  }
+  return names;
+}
+
+TEST(Replay, parts_of_the_capacity_that_come_to_the_same_layout_are_one_row) {
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(timed({"gdn_decode/fwd/len=1x6,HK=1,HV=1,K=8,V=4,cap=8/bf16/h0=normal=1/slots=9/seed=1"}),
+            (Names{"1/1 active 6 of 6", "1/2 active 3 of 6", "1/4 active 2 of 6", "1/16 active 1 of 6"}));
+  EXPECT_EQ(timed({"gdn/fwd/len=3+3+2,HV=1,K=8,V=8/bf16/seed=1"}),
+            (Names{"1/1 active 8 of 8", "1/2 active 4 of 8", "1/4 active 2 of 8", "1/16 active 1 of 8"}));
+  // Another case with the same capacity, so with the same layouts, has rows of its own.
+  EXPECT_EQ(timed({"gdn/fwd/len=3+3+2,HV=1,K=8,V=8/bf16/seed=1", "gdn/fwd/len=1+6+1,HV=1,K=8,V=8/bf16/seed=1"}).size(), 8u);
 }
 
 // Another backend under a name of its own, with other backends as its schedules.
@@ -220,25 +250,33 @@ std::vector<reports::Result> replayed_as(std::string_view persistent, double sec
 
 TEST(Replay, walks_and_times_the_schedules_of_a_backend_beside_it) {
   const auto rows = replayed_as("reference.recurrent", 0.99e-3);
-  ASSERT_EQ(rows.size(), 3u + 5 * 3);
-  const char* names[] = {"kernel", "kernel.static", "kernel.persistent"};
+  ASSERT_EQ(rows.size(), 3u + 5 * 4);
+  const char* names[] = {"kernel", "kernel.static", "kernel.persistent", "kernel"};
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    EXPECT_EQ(rows[i].backend, names[i % 3]);
-    EXPECT_EQ(rows[i].check, i < 3 ? "replay" : "replay-time");
+    const std::size_t at = i < 3 ? i : (i - 3) % 4;
+    EXPECT_EQ(rows[i].backend, names[at]);
+    EXPECT_TRUE(rows[i].check.starts_with(i < 3 ? "replay" : at < 3 ? "replay-time-1/" : "replay-choice-1/"));
     EXPECT_EQ(rows[i].outcome, reports::Outcome::pass) << rows[i].reason;
-    EXPECT_EQ(rows[i].values.contains("over_best_schedule"), i >= 3 && i % 3 == 0);
+    EXPECT_EQ(rows[i].name, rows[i < 3 ? 0 : i - at].name) << "the same part";
+    EXPECT_EQ(rows[i].values.contains("over_best_schedule"), at == 3);
+    EXPECT_EQ(rows[i].timing.has_value(), i >= 3 && at < 3);
   }
-  EXPECT_EQ(rows[3].values.at("over_best_schedule"), 1e-3 / 0.99e-3);
+  for (std::size_t i = 6; i < rows.size(); i += 4) EXPECT_EQ(rows[i].values.at("over_best_schedule"), 1e-3 / 0.99e-3);
 }
 
 TEST(Replay, a_schedule_must_have_the_bits_of_the_backend_and_the_choice_may_cost_little) {
   const auto slow = replayed_as("reference.recurrent", 0.5e-3);
-  for (std::size_t i = 3; i < slow.size(); ++i)
-    EXPECT_EQ(slow[i].outcome, i % 3 == 0 ? reports::Outcome::fail : reports::Outcome::pass) << slow[i].backend;
-  EXPECT_EQ(slow[3].reason,
+  for (const auto& row : slow)
+    EXPECT_EQ(row.outcome, row.check.starts_with("replay-choice") ? reports::Outcome::fail : reports::Outcome::pass)
+        << row.backend;
+  EXPECT_EQ(slow[6].reason,
             "the schedule chosen: expected at most 5 % more than the 500000 ns of kernel.persistent, got 1000000 ns");
+  EXPECT_EQ(slow[6].repro, "deltagauge replay --case '" + slow[0].test + "' --backend kernel --walk 0 --step 0");
   const auto wrong = replayed_as("reference.as_kernel.chunk64.io.tc", 0.5e-3);
-  ASSERT_EQ(wrong.size(), 3u + 5 * 2);
+  ASSERT_EQ(wrong.size(), 3u + 5 * 3);
+  EXPECT_EQ(wrong[5].check, "replay-choice-1/1");
+  EXPECT_EQ(wrong[5].outcome, reports::Outcome::skip);
+  EXPECT_EQ(wrong[5].reason, "no time of kernel.persistent to judge the choice by");
   EXPECT_EQ(wrong[2].outcome, reports::Outcome::fail);
   EXPECT_NE(wrong[2].reason.find("o against an eager call: "), std::string::npos) << wrong[2].reason;
   EXPECT_NE(wrong[2].repro.find(" --backend kernel --walk "), std::string::npos) << wrong[2].repro;
