@@ -142,7 +142,6 @@ void add_bench(CLI::App& top, BenchArgs& a, int& status) {
   app.footer(
       "deltagauge bench configs/gdn/perf.json --json now.json\n"
       "deltagauge bench configs/gdn/perf.json --backend 'cuda.gdn.*' --timer graph-cold --baseline base.json\n"
-      "deltagauge bench configs/gdn/perf.json --both-math --timer graph-hot\n"
       "deltagauge bench --case gdn/fwd/len=256,HK=2,HV=2/bf16/seed=1 --backend reference.chunk64 --timer cpu");
 }
 
