@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "reference/gate.h"
 #include "reference/gdn.h"
 #include "reference/l2norm.h"
 
@@ -36,6 +37,14 @@ std::int64_t median_column(const Tensor& o, std::int64_t row, std::int64_t V) {
 
 }  // namespace
 
+void plain_gate(Call& c) {
+  Problem& p = c.problem;
+  if (p.raw_gate == Switch::off) return;
+  Tensor& g = c.inputs["g"] = Tensor(DType::f64, {p.rows(), p.HV});
+  const std::vector<double> values = log_decays<float>(p, c.inputs);
+  for (std::size_t i = 0; i < values.size(); ++i) g.store(static_cast<std::int64_t>(i), values[i]);
+  p.raw_gate = p.a_log = Switch::off;
+}
 void natural_gate_to_base_2(Call& c) {
   Tensor& g = c.inputs["g"] = cast(get(c.inputs, "g"), DType::f64);
   for (std::int64_t i = 0; i < g.numel(); ++i) g.store(i, g.load(i) * std::log(2));

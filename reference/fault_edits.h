@@ -13,6 +13,7 @@ struct Call {  // a correct run, to be spoiled
   Staging staging;
 };
 
+void plain_gate(Call& c);  // g in place of a raw gate, for the faults that change g
 void natural_gate_to_base_2(Call& c);
 void gate_lags(Call& c);
 void gate_of_head0(Call& c);
