@@ -124,14 +124,16 @@ TEST(Inputs, GiveRawGatesTheRegimesOfGates) {
   for (const char* axes : {"gate=none", "gate=constant=0", "gate=none/transform=bounded", "gate=none/transform=bounded/lb=0",
                            "gate=constant=0/transform=bounded"})
     for (const double g : decays(axes)) EXPECT_EQ(g, 0) << axes;
-  for (const double g : decays("gate=constant=-1e-20")) EXPECT_LE(std::fabs(g / -1e-20 - 1), 0x1p-18);
+  Case tiny = parse_id("gdn/fwd/len=4,HV=2/f32/raw_gate=on");
+  tiny.problem.gate = {"constant", -0x1p-66, true};
+  for (const double g : to_f64(log_decays(tiny.problem, make_inputs(tiny))))
+    EXPECT_LE(std::fabs(g / -0x1p-66 - 1), 64 * unit_roundoff(DType::f32)) << "a raw gate of -66 log 2, rounded";
   for (const double g : decays("gate=constant=-5/transform=bounded")) EXPECT_EQ(g, -5);
   for (const double g : decays("gate=edge/transform=bounded/A_log[*]=1000")) EXPECT_TRUE(g >= -5 && g <= 0) << g;
   for (const double g : decays("gate=edge/A_log[*]=1000")) EXPECT_TRUE(g <= 0) << g;
   const Case given = parse_id("gdn/fwd/len=3,HV=2,cap=4/f32/gate=strong");
   const Tensors inputs = make_inputs(given);
-  for (std::int64_t t = 0; t < 3; ++t)
-    EXPECT_EQ(log_decays(given.problem, inputs).at({t, 1}), get(inputs, "g").at({t, 1}));
+  for (std::int64_t t = 0; t < 3; ++t) EXPECT_EQ(log_decays(given.problem, inputs).at({t, 1}), get(inputs, "g").at({t, 1}));
   EXPECT_TRUE(std::isnan(log_decays(given.problem, inputs).at({3, 0})));
   for (const double x : to_f64(get(draw("gdn_decode/fwd/len=1,HV=2/h0=zero/slots=2/gate=constant=0"), "raw_gate")))
     EXPECT_EQ(x, -INFINITY);

@@ -78,12 +78,10 @@ TEST(CaseId, RefusesInWords) {
   EXPECT_EQ(message("gate/fwd/len=1/lb=-1e39"), "lb: expected a number <= 0 that f32 holds, got -1e+39");
   EXPECT_EQ(message("gdn/fwd/len=1/raw_gate=softplus"), "raw_gate: expected one of off on, got 'softplus'");
   EXPECT_EQ(message("gdn/fwd/len=1/raw_gate=on/transform=relu"), "transform: expected softplus or bounded, got 'relu'");
-  EXPECT_EQ(message("gdn/fwd/len=1/raw_gate=on/transform=bounded/lb=1"),
-            "lb: expected a number <= 0 that f32 holds, got 1");
+  EXPECT_EQ(message("gdn/fwd/len=1/raw_gate=on/transform=bounded/lb=1"), "lb: expected a number <= 0 that f32 holds, got 1");
   for (const std::string axis : {"transform=bounded", "lb=-4", "a_log=off"})
     EXPECT_EQ(message(("gdn/fwd/len=1/" + axis).c_str()),
-              axis.substr(0, axis.find('=')) +
-                  ": expected raw_gate=on beside it, since g is no raw gate, got raw_gate=off");
+              axis.substr(0, axis.find('=')) + ": expected raw_gate=on beside it, since g is no raw gate, got raw_gate=off");
   EXPECT_EQ(message("gdn/fwd/len=1/raw_gate=on/transform=bounded/lb=-1/gate=constant=-2"),
             "gate=constant: expected a number in [-1, 0], which transform=bounded reaches, got -2");
   EXPECT_EQ(message("gdn/fwd/len=1/raw_gate=on/transform=bounded/data=lattice/scale=1/gate=edge"),

@@ -53,7 +53,8 @@ inline Bounds gdn_bounds(const Problem& p, const Tensors& inputs, const Arithmet
   const std::int64_t K = p.K;
   const auto size = static_cast<std::size_t>(K);
   const bool raw = p.raw_gate == Switch::on;
-  const Tensor &q = get(inputs, "q"), &k = get(inputs, "k"), &v = get(inputs, "v"), g = log_decays(p, inputs), &beta = get(inputs, "beta"), *h0 = find(inputs, "initial_state");
+  const Tensor &q = get(inputs, "q"), &k = get(inputs, "k"), &v = get(inputs, "v"), g = log_decays(p, inputs),
+               &beta = get(inputs, "beta"), *h0 = find(inputs, "initial_state");
   const double scale = static_cast<float>(p.q_scale()), d = a.dot(static_cast<double>(K)), e = a.op,
                n = p.l2norm == Switch::on ? d + 4 * e : 0;  // sum (d), its root (d / 2 + e), inverse, product
   const auto norm = [](const std::vector<double>& x) {

@@ -1,5 +1,6 @@
 // Gated delta rule: unpacks arguments and calls the recurrence for blocks of value rows. q, k [T, HK, K], v [T, HV, V],
-// g (or raw_gate, gate.h), beta [T, HV], initial_state [N, HV, V, K] -> o [T, HV, V], final_state; value head h reads key head h / (HV / HK).
+// g (or raw_gate, gate.h), beta [T, HV], initial_state [N, HV, V, K] -> o [T, HV, V], final_state; value head h reads key
+// head h / (HV / HK).
 // exp(-inf) is exactly 0, exp(0) and exp(-0) exactly 1. scale is the f32 that a kernel gets. With l2norm on, q and k rows
 // are normalised first, in the same precision.
 #pragma once

@@ -32,14 +32,14 @@ enum class Transform : std::uint8_t {
 // Device pointers unless said otherwise. Rows are packed tokens; sequence n owns rows [cu_seqlens[n], cu_seqlens[n+1]).
 // Rows at and past cu_seqlens[N] are neither read nor written.
 struct Args {
-  const void* q = nullptr;                   // [T, HK, K] io
-  const void* k = nullptr;                   // [T, HK, K] io
-  const void* v = nullptr;                   // [T, HV, V] io
-  const void* g = nullptr;                   // [T, HV] gate_dtype; natural log of the decay, <= 0, -inf allowed. Raw with a transform
-  const void* beta = nullptr;                // [T, HV] beta_dtype
-  const float* A_log = nullptr;              // [HV] of a transform, or null: a = 1
-  const float* dt_bias = nullptr;            // [HV] of a transform
-  const void* initial_state = nullptr;       // [N, HV, V, K] state, or null: zero; of a pool see below
+  const void* q = nullptr;              // [T, HK, K] io
+  const void* k = nullptr;              // [T, HK, K] io
+  const void* v = nullptr;              // [T, HV, V] io
+  const void* g = nullptr;              // [T, HV] gate_dtype; natural log of the decay, <= 0, -inf allowed; see transform
+  const void* beta = nullptr;           // [T, HV] beta_dtype
+  const float* A_log = nullptr;         // [HV] of a transform, or null: a = 1
+  const float* dt_bias = nullptr;       // [HV] of a transform
+  const void* initial_state = nullptr;  // [N, HV, V, K] state, or null: zero; of a pool see below
   const std::int32_t* cu_seqlens = nullptr;  // [N + 1], or null: N sequences of T / N rows each
   void* o = nullptr;                         // [T, HV, V] io; what passes io's largest value is stored as infinity
   void* final_state = nullptr;               // [N, HV, V, K] state, or null: not wanted; may be initial_state itself

@@ -5,6 +5,7 @@
 #include <set>
 #include <sstream>
 
+#include "core/inputs.h"
 #include "core/op.h"
 #include "validate/yardsticks.h"
 
@@ -68,7 +69,7 @@ Verdict Fast::run(Context& context, const Backend& backend) const {
   verdict.values["flushed_tokens"] = static_cast<double>(tokens.size());
   if (fast.op == "gdn") {
     const std::int64_t staged = reference::staging(backend.staging(fast)).chunk;
-    const std::int64_t at_risk = subnormal_tokens(fast, get(inputs, "g"), std::max<std::int64_t>(1, staged));
+    const std::int64_t at_risk = subnormal_tokens(fast, log_decays(fast, inputs), std::max<std::int64_t>(1, staged));
     verdict.values["subnormal_tokens"] = static_cast<double>(at_risk);
   }
   if (verdict.outcome == reports::Outcome::fail && !tokens.empty()) {
