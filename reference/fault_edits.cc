@@ -102,11 +102,13 @@ void eps_on_mean(Call& c) {
   p.l2norm = Switch::off;
 }
 void bias_missing(Call& c) {
+  if (c.problem.raw_gate == Switch::off) return;
   Tensor& bias = tensor(c.inputs, "dt_bias");
   bias = Tensor(bias.dtype(), bias.shape());
 }
 void A_log_linear(Call& c) {
   const Problem p = c.problem;
+  if (p.raw_gate == Switch::off || p.a_log == Switch::off) return;
   const Tensor A_log = get(c.inputs, "A_log");
   plain_gate(c);
   Tensor& g = tensor(c.inputs, "g");

@@ -54,6 +54,7 @@ TEST(DegreeBackend, refuses_what_the_op_does_not_take) {
   const DegreeBackend backend("sharded", op("chunk_sm80.plain"), 2);
   for (const auto& [id, reason] :
        {std::pair{"gdn/fwd/len=9x2,K=16,V=8/bf16/h0=zero/slots=3/seed=1", "slots: expected no state pool, got 3 slots"},
+        {"gdn/fwd/len=9x2,K=16,V=8/bf16/raw_gate=on/seed=1", "raw_gate: expected off, got on"},
         {"gdn/fwd/len=9x2,K=16,V=8/f32/seed=1", "io: expected bf16 or f16, got f32"},
         {"gate/fwd/len=9,HV=1/f32/seed=1", "op: expected gdn, got gate"}}) {
     const Problem problem = parse_id(id).problem;
