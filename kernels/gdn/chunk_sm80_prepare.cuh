@@ -2,7 +2,7 @@
 // grid: x = slot * HK + key head, or persistent (schedule.cuh)        block: two teams of 4 warps; warp w of a team owns
 // rows 16 w .. 16 w + 15
 //   team 0   k k^T, A and (I + A)^-1 of one value head of the group after the other (chunk_sm80_inverse.cuh)
-//   team 1   the gates, then q k^T and P of one value head after the other
+//   team 1   the gates, transformed first when asked, then q k^T and P of one value head after the other
 // shared: PrepareSmem; q and k are normalised there first when asked.
 #pragma once
 #include "kernels/device/convert.cuh"

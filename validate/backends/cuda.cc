@@ -14,6 +14,7 @@
 #include "kernels/gdn_decode/gdn_decode.h"
 #include "kernels/l2norm/l2norm.h"
 #include "validate/backends/arena_plan.h"
+#include "validate/backends/gdn_transform.h"
 #include "validate/cp/degree_backend.h"
 #include "validate/ladder/promises.h"
 #include "validate/run.h"
@@ -48,9 +49,7 @@ gdn::Args gdn_args(const Problem& p, gdn::Schedule schedule) {
           .beta_dtype = p.beta_dtype,
           .scale = static_cast<float>(p.q_scale()),
           .l2norm = p.l2norm == Switch::on,
-          .transform = p.raw_gate == Switch::off  ? gdn::Transform::none
-                       : p.transform == "bounded" ? gdn::Transform::bounded
-                                                  : gdn::Transform::softplus,
+          .transform = transform_of(p),
           .lower_bound = static_cast<float>(p.lower_bound),
           .fast_math = p.math == MathMode::fast,
           .schedule = schedule};

@@ -22,6 +22,7 @@ TEST(DegreeBackend, every_degree_gives_the_bits_of_the_whole_with_ranks_to_spare
   for (const char* id : {"gdn/fwd/len=70+0+130+1,HK=1,HV=2,K=16,V=8,cap=220/bf16/gate=mild/h0=normal=1/seed=3",
                          "gdn/fwd/len=66x3,HK=1,HV=2,K=16,V=8/bf16/layout=dense/l2norm=on/state=bf16/h0=normal=1/seed=3",
                          "gdn/fwd/len=90,HK=1,HV=1,K=16,V=16/f16/final=off/seed=3",
+                         "gdn/fwd/len=70+9,HK=1,HV=2,K=16,V=8/bf16/gate=model/raw_gate=on/l2norm=on/h0=normal=1/seed=3",
                          "gdn/fwd/len=0x2,HK=1,HV=1,K=16,V=16/bf16/h0=normal=1/seed=3"})
     for (const char* staging : {"chunk64.io", "chunk64.f64", "chunk_sm80.plain"}) {
       const Case c = parse_id(id);
@@ -54,7 +55,6 @@ TEST(DegreeBackend, refuses_what_the_op_does_not_take) {
   const DegreeBackend backend("sharded", op("chunk_sm80.plain"), 2);
   for (const auto& [id, reason] :
        {std::pair{"gdn/fwd/len=9x2,K=16,V=8/bf16/h0=zero/slots=3/seed=1", "slots: expected no state pool, got 3 slots"},
-        {"gdn/fwd/len=9x2,K=16,V=8/bf16/raw_gate=on/seed=1", "raw_gate: expected off, got on"},
         {"gdn/fwd/len=9x2,K=16,V=8/f32/seed=1", "io: expected bf16 or f16, got f32"},
         {"gate/fwd/len=9,HV=1/f32/seed=1", "op: expected gdn, got gate"}}) {
     const Problem problem = parse_id(id).problem;

@@ -54,7 +54,6 @@ class ReferenceOp : public StagedOp {
 std::optional<std::string> not_staged(const Problem& p) {
   if (p.op != "gdn") return "op: expected gdn, got " + p.op;
   if (p.direction != Direction::fwd) return "direction: expected fwd, got bwd";
-  if (p.raw_gate == Switch::on) return "raw_gate: expected off, got on";
   if (p.slots) return "slots: expected no state pool, got " + std::to_string(p.slots) + " slots";
   return {};
 }
