@@ -78,14 +78,15 @@ __device__ inline RawGates load_gates(const Args& a, std::int64_t begin, int row
   return raw;
 }
 // Gates of valid rows from raw ones, where asked.
-__device__ inline void transform_gates(const Args& a, int rows, std::int64_t h, RawGates& raw) {
-  if (a.transform == Transform::none) return;
+__device__ inline RawGates transformed(const Args& a, int rows, std::int64_t h, RawGates raw) {
+  if (a.transform == Transform::none) return raw;
   const auto head = static_cast<std::uint32_t>(h);
 #pragma unroll
   for (int e = 0; e < 2; ++e) {
     const float x = raw.g[e], g = a.fast_math ? transform_gate<Fast>(a, x, head) : transform_gate<Precise>(a, x, head);
     if (static_cast<int>(2 * (threadIdx.x % 32)) + e < rows) raw.g[e] = g;
   }
+  return raw;
 }
 // Of a lane's two tokens: beta, exp(b_i), exp(b_C - b_i).
 struct GateVectors {
@@ -201,9 +202,8 @@ __device__ void prepare_chunk(const Params& p, const Chunk& at, std::int64_t slo
   ptx::cp_async_commit();
   const auto make_heads = [&](std::int64_t head) {  // gates of up to four heads from this one on
     if (team == 0 || head + w >= group) return;
-    RawGates raw = load_gates(a, at.begin, at.rows, hk * group + head + w);
-    transform_gates(a, at.rows, hk * group + head + w, raw);
-    make_gates(raw, smem.gates[w], records[head + w]);
+    const std::int64_t h = hk * group + head + w;
+    make_gates(transformed(a, at.rows, h, load_gates(a, at.begin, at.rows, h)), smem.gates[w], records[head + w]);
   };
   make_heads(0);
   ptx::cp_async_wait<0>();
