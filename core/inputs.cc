@@ -224,40 +224,66 @@ void draw_value(const Problem& p, const Draw& draw, const Row& r, std::int64_t h
   }
 }
 
+// What a regime of g and beta is before the transforms. A_log and dt_bias are as the model families have them under none and
+// model; else log(1/16) and 0 under mild, mixed and edge, 0 and 0 under strong and constant; with the bounded transform, 0
+// and -5 under mild, mixed and edge, 0 and 0 under strong and constant.
+constexpr double kEdgeRawGates[] = {0, -0.0, kInf, -kInf, 19.9, 20, 20.1, 87, 88, 89, 100, 1e4, -20, -88, -103, -1e4};
+
+bool as_models(const Problem& p) { return p.gate.kind == "none" || p.gate.kind == "model"; }
+bool weak(const Problem& p) { return p.gate.kind != "strong" && p.gate.kind != "constant"; }
+
+// A_log and dt_bias, [HV].
+Tensor draw_gate_parameter(const Problem& p, const TensorSpec& spec, const Draw& draw) {
+  Tensor tensor(spec.dtype, spec.shape);
+  const bool bounded = p.transform == "bounded";
+  for (std::int64_t h = 0; h < p.HV; ++h)
+    if (spec.name == "A_log")
+      tensor.store(h, as_models(p) ? portable::log(draw_a(draw, h)) : weak(p) && !bounded ? portable::log(1.0 / 16) : 0);
+    else
+      tensor.store(h, as_models(p) ? draw_dt_bias(draw, h, 0) : weak(p) && bounded ? -5 : 0);
+  return tensor;
+}
+
+double inverse_softplus(double x) {
+  if (x > 50) return x;
+  return x == 0 ? -kInf : portable::log(x < 0x1p-27 ? x : portable::exp(x) - 1);
+}
+
+// The raw gate whose transform is g, for A_log and dt_bias of 0.
+double raw_of(const Problem& p, double g) {
+  if (p.transform != "bounded") return inverse_softplus(-g);
+  const double s = g == 0 ? 0 : g / p.lower_bound;
+  return s == 0 ? -kInf : s == 1 ? kInf : portable::log(s / (1 - s));
+}
+
+double draw_raw_gate(const Problem& p, const Draw& draw, const Row& r, std::int64_t h) {
+  const std::string& kind = p.gate.kind;
+  const auto w = draw.words(r.sequence, r.token, h, 1);
+  if (p.data.kind == "lattice") return kind == "edge" && w[0] % 32 == 0 ? kInf : -kInf;
+  if (kind == "none" || (kind == "mixed" && h % 4 == 3)) return -kInf;  // g = 0
+  if (kind == "constant") return raw_of(p, p.gate.value);
+  if (kind == "edge" && w[0] % 4 == 0) return kEdgeRawGates[w[1] % std::size(kEdgeRawGates)];
+  return draw.normal(r.sequence, r.token, h, 0);
+}
+
 Tensor draw_gdn(const Case& c, const TensorSpec& spec, const std::vector<Row>& rows) {
   const Problem& p = c.problem;
   if (spec.name == "initial_state") return draw_states(c, spec);
   const Draw draw(c.seed, spec.name), common(c.seed, "direction"), a(c.seed, "A_log"), b(c.seed, "dt_bias");
+  if (spec.token_dim < 0) return draw_gate_parameter(p, spec, draw);
   return per_row(p, spec, rows, [&](const Row& r, std::int64_t h, std::vector<double>& out) {
     if (spec.name == "q" || spec.name == "k") {
       draw_key(c, spec.name, draw, common, p.l2norm == Switch::on, r, h, out);
     } else if (spec.name == "g") {
       out[0] = draw_gate(p, draw, a, b, r, h);
+    } else if (spec.name == "raw_gate") {
+      out[0] = draw_raw_gate(p, draw, r, h);
     } else if (spec.name == "beta") {
       out[0] = draw_beta(p, draw, r, h);
     } else {
       draw_value(p, draw, r, h, out);
     }
   });
-}
-
-// gdn_decode: what a regime of g and beta is before the transforms. A_log and dt_bias are log(1/16) and 0 under mild, mixed
-// and edge, 0 and 0 under strong and constant, as the model families have them under none and model.
-constexpr double kEdgeRawGates[] = {0, -0.0, kInf, -kInf, 19.9, 20, 20.1, 87, 88, 89, 100, 1e4, -20, -88, -103, -1e4};
-
-double draw_A_log(const Problem& p, const Draw& a, std::int64_t h) {
-  const std::string& kind = p.gate.kind;
-  if (kind == "none" || kind == "model") return portable::log(draw_a(a, h));
-  return kind == "strong" || kind == "constant" ? 0 : portable::log(1.0 / 16);
-}
-
-double draw_raw_gate(const Problem& p, const Draw& draw, const Row& r, std::int64_t h) {
-  const std::string& kind = p.gate.kind;
-  if (kind == "none" || (kind == "mixed" && h % 4 == 3)) return -kInf;  // g = 0
-  if (kind == "constant") return p.gate.value < -50 ? -p.gate.value : portable::log(portable::exp(-p.gate.value) - 1);
-  if (const auto w = draw.words(r.sequence, r.token, h, 1); kind == "edge" && w[0] % 4 == 0)
-    return kEdgeRawGates[w[1] % std::size(kEdgeRawGates)];
-  return draw.normal(r.sequence, r.token, h, 0);
 }
 
 double draw_raw_beta(const Problem& p, const Draw& draw, const Row& r, std::int64_t h) {
@@ -302,13 +328,7 @@ Tensor draw_gdn_decode(const Case& c, const TensorSpec& spec, const std::vector<
   if (spec.name == "initial_state") return draw_states(c, spec);
   if (spec.name == "packed_qkv") return draw_packed(c, spec, rows);
   const Draw draw(c.seed, spec.name);
-  if (spec.token_dim < 0) {  // A_log, dt_bias
-    Tensor tensor(spec.dtype, spec.shape);
-    const bool model = p.gate.kind == "none" || p.gate.kind == "model";
-    for (std::int64_t h = 0; h < p.HV; ++h)
-      tensor.store(h, spec.name == "A_log" ? draw_A_log(p, draw, h) : model ? draw_dt_bias(draw, h, 0) : 0);
-    return tensor;
-  }
+  if (spec.token_dim < 0) return draw_gate_parameter(p, spec, draw);
   return per_row(p, spec, rows, [&](const Row& r, std::int64_t h, std::vector<double>& out) {
     out[0] = spec.name == "raw_gate" ? draw_raw_gate(p, draw, r, h) : draw_raw_beta(p, draw, r, h);
   });

@@ -21,6 +21,10 @@ Tensors make_inputs(const Case& c);
 // a beta below 0, and a recurrence that diverges by itself (beta |k|^2 > 2 without decay). diverge=on allows the last three.
 void refuse_inputs(const Problem& problem, const Tensors& inputs);
 
+// [T, HV] f64, the log decays of a gdn call: g, or what raw_gate becomes. For what looks at their size; the oracle and the
+// reference have their own. Rows at and past the active end are NaN.
+Tensor log_decays(const Problem& problem, const Tensors& inputs);
+
 // Throws Error when the tensors of a call, inputs and outputs together, are larger than this machine's memory.
 void check_memory(const Problem& problem);
 

@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "core/error.h"
 #include "core/inputs.h"
 #include "core/op.h"
+#include "core/portable_math.h"
 
 namespace deltagauge {
 namespace {
@@ -52,7 +54,7 @@ void refuse_non_finite(const Problem& p, const Tensors& inputs) {
 // value, and no kernel can be judged on it.
 void refuse_divergence(const Problem& p, const Tensors& inputs) {
   if (p.op != "gdn" || p.diverge == Switch::on) return;
-  const Tensor &k = get(inputs, "k"), &g = get(inputs, "g"), &beta = get(inputs, "beta");
+  const Tensor &k = get(inputs, "k"), g = log_decays(p, inputs), &beta = get(inputs, "beta");
   const std::int64_t group = p.HV / p.HK, tokens = p.tokens();
   for (std::int64_t h = 0; h < p.HV; ++h) {
     double growth = 0;  // log2 of the largest amplification of a run that ends here
@@ -86,6 +88,23 @@ void refuse_divergence(const Problem& p, const Tensors& inputs) {
 }
 
 }  // namespace
+
+Tensor log_decays(const Problem& p, const Tensors& inputs) {
+  Tensor decays(DType::f64, {p.rows(), p.HV});
+  const Tensor& gate = get(inputs, p.raw_gate == Switch::on ? "raw_gate" : "g");
+  const Tensor *A_log = find(inputs, "A_log"), *bias = find(inputs, "dt_bias");
+  const auto times = [](double a, double y) { return y == 0 ? 0 : a * y; };  // an infinite a, too
+  for (std::int64_t i = 0; i < p.rows() * p.HV; ++i) {
+    double g = i < p.tokens() * p.HV ? gate.load(i) : std::numeric_limits<double>::quiet_NaN();
+    if (p.raw_gate == Switch::on) {
+      const std::int64_t h = i % p.HV;
+      const double a = p.a_log == Switch::on ? portable::exp(A_log->load(h)) : 1, y = g + bias->load(h);
+      g = p.transform == "bounded" ? p.lower_bound * portable::sigmoid(times(a, y)) : -times(a, portable::softplus(y));
+    }
+    decays.store(i, g);
+  }
+  return decays;
+}
 
 void refuse_inputs(const Problem& p, const Tensors& inputs) {
   refuse_non_finite(p, inputs);

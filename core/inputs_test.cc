@@ -103,6 +103,42 @@ TEST(Inputs, PackWhatGdnHasApart) {
   for (const double x : to_f64(get(constant, "raw_beta"))) EXPECT_LE(std::fabs(1 / (1 + std::exp(-x)) - 0.25), 0x1p-24);
 }
 
+// Whatever the transform, mild and strong gates are about as strong, and constant ones what they say.
+TEST(Inputs, GiveRawGatesTheRegimesOfGates) {
+  const auto decays = [](const std::string& axes) {
+    const Case c = parse_id("gdn/fwd/len=400,HV=2/f32/raw_gate=on/" + axes);
+    return to_f64(log_decays(c.problem, make_inputs(c)));
+  };
+  const auto mean = [](const std::vector<double>& x) {
+    double sum = 0;
+    for (const double value : x) sum += value;
+    return sum / static_cast<double>(x.size());
+  };
+  const double error = 5 / std::sqrt(800.0);  // five standard errors of N(0, 1), whose slope is at most 1 or |lb| / 4
+  EXPECT_LT(std::fabs(mean(decays("gate=strong")) + 0.806), error);
+  EXPECT_LT(std::fabs(mean(decays("gate=mild")) + 0.806 / 16), error / 16);
+  EXPECT_LT(std::fabs(mean(decays("gate=strong/transform=bounded/lb=-4")) + 2), error);
+  EXPECT_LT(std::fabs(mean(decays("gate=mild/transform=bounded")) + 0.054), error / 16);  // 5 E sigmoid(N - 5)
+  for (const char* axes : {"gate=constant=-2", "gate=constant=-2/transform=bounded", "gate=constant=-2/a_log=off"})
+    for (const double g : decays(axes)) EXPECT_LE(std::fabs(g + 2), 0x1p-20) << axes;
+  for (const char* axes : {"gate=none", "gate=constant=0", "gate=none/transform=bounded", "gate=none/transform=bounded/lb=0",
+                           "gate=constant=0/transform=bounded"})
+    for (const double g : decays(axes)) EXPECT_EQ(g, 0) << axes;
+  Case tiny = parse_id("gdn/fwd/len=4,HV=2/f32/raw_gate=on");
+  tiny.problem.gate = {"constant", -0x1p-66, true};
+  for (const double g : to_f64(log_decays(tiny.problem, make_inputs(tiny))))
+    EXPECT_LE(std::fabs(g / -0x1p-66 - 1), 64 * unit_roundoff(DType::f32)) << "a raw gate of -66 log 2, rounded";
+  for (const double g : decays("gate=constant=-5/transform=bounded")) EXPECT_EQ(g, -5);
+  for (const double g : decays("gate=edge/transform=bounded/A_log[*]=1000")) EXPECT_TRUE(g >= -5 && g <= 0) << g;
+  for (const double g : decays("gate=edge/A_log[*]=1000")) EXPECT_TRUE(g <= 0) << g;
+  const Case given = parse_id("gdn/fwd/len=3,HV=2,cap=4/f32/gate=strong");
+  const Tensors inputs = make_inputs(given);
+  for (std::int64_t t = 0; t < 3; ++t) EXPECT_EQ(log_decays(given.problem, inputs).at({t, 1}), get(inputs, "g").at({t, 1}));
+  EXPECT_TRUE(std::isnan(log_decays(given.problem, inputs).at({3, 0})));
+  for (const double x : to_f64(get(draw("gdn_decode/fwd/len=1,HV=2/h0=zero/slots=2/gate=constant=0"), "raw_gate")))
+    EXPECT_EQ(x, -INFINITY);
+}
+
 TEST(Inputs, PoisonRowsPastTheActiveEnd) {
   const Tensors in = draw("gdn/fwd/len=3,cap=5/bf16/g[*,*]=-1");
   EXPECT_FALSE(std::isnan(get(in, "q").at({2, 0, 0})));
@@ -132,6 +168,8 @@ TEST(Inputs, RefuseARecurrenceThatGrowsByItself) {
   EXPECT_THROW(draw("gdn/fwd/len=64/bf16/gate=constant=-9/beta[3,0]=-0.5"), Error);
   EXPECT_NO_THROW(draw("gdn/fwd/len=64/bf16/gate=constant=-9/beta[3,0]=-0.5/diverge=on"));
   EXPECT_NO_THROW(draw("gdn/fwd/len=64/bf16/beta[3,0]=-0"));
+  EXPECT_THROW(draw("gdn/fwd/len=64/bf16/gate=none/raw_gate=on/beta=const=2/kscale=1.2"), Error);
+  EXPECT_NO_THROW(draw("gdn/fwd/len=64/bf16/gate=constant=-1/raw_gate=on/beta=const=2/kscale=1.2"));
 }
 
 TEST(Inputs, RefuseValuesWithoutAnAnswer) {
@@ -143,6 +181,9 @@ TEST(Inputs, RefuseValuesWithoutAnAnswer) {
   EXPECT_THROW(draw("gate/fwd/len=4/A_log[0]=inf"), Refused);
   EXPECT_THROW(draw("gate/fwd/len=4/raw_gate[0,0]=nan"), Refused);
   EXPECT_NO_THROW(draw("gate/fwd/len=4/raw_gate[0,0]=-inf/raw_gate[1,0]=inf"));
+  EXPECT_NO_THROW(draw("gdn/fwd/len=4/raw_gate=on/raw_gate[0,0]=-inf/raw_gate[1,0]=inf"));
+  for (const char* part : {"raw_gate[0,0]=nan", "A_log[0]=inf", "dt_bias[0]=nan"})
+    EXPECT_THROW(draw(std::string("gdn/fwd/len=4/raw_gate=on/") + part), Refused) << part;
   EXPECT_NO_THROW(draw("gdn/fwd/len=8,cap=10/f32/g[0,0]=-inf/q[9,0,0]=nan"));
 }
 
@@ -164,6 +205,8 @@ TEST(Inputs, LatticeValuesAreSmallIntegers) {
       EXPECT_LE(std::fabs(x), 8) << name;
     }
   for (const double g : to_f64(get(in, "g"))) EXPECT_TRUE(g == 0 || g < -1e37) << g;
+  const Case raw = parse_id("gdn/fwd/len=300,HV=2/bf16/raw_gate=on/data=lattice/scale=1/gate=edge");
+  for (const double g : to_f64(log_decays(raw.problem, make_inputs(raw)))) EXPECT_TRUE(g == 0 || g < -1e37) << g;
 }
 
 TEST(Regimes, EveryNamedOneIsAccepted) {

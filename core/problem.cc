@@ -221,7 +221,7 @@ constexpr Axis kAxes[] = {
     {"kscale", "0..", "norm of the keys before rounding", "gdn gdn_decode", REAL(kscale, "kscale")},
     {"layout", "packed dense", "dense: equal lengths, no cu_seqlens", "*", CHOICE(layout, kLayout, "layout")},
     {"state", "f32 bf16", "dtype of initial_state and final_state", "gdn gdn_decode", DTYPE(state, "state", "f32 bf16")},
-    {"gdtype", "f32 bf16 f16", "dtype of g", "gdn gdn_decode", DTYPE(gate_dtype, "gdtype", "f32 bf16 f16")},
+    {"gdtype", "f32 bf16 f16", "dtype of g, of raw_gate", "gdn gdn_decode", DTYPE(gate_dtype, "gdtype", "f32 bf16 f16")},
     {"bdtype", "f32 bf16 f16", "dtype of beta", "gdn gdn_decode", DTYPE(beta_dtype, "bdtype", "f32 bf16 f16")},
     {"chunk", "1..", "chunk of the compared taps", "gdn", SIZE(chunk, kMaxHeads)},
     {"scale", "X", "scale of q; 0: K^-1/2", "gdn gdn_decode", REAL(scale, "scale")},
@@ -238,12 +238,15 @@ constexpr Axis kAxes[] = {
     {"has", "on off mixed I+I+...", "has_initial_state of the sequences; off: the slot is overwritten unread",
      "gdn gdn_decode", [](const Case& c) { return c.problem.has; },
      [](Case& c, std::string_view t) { c.problem.has = pool::parse_has(t); }},
-    {"transform", "softplus bounded", "kind of gate transform", "gate", [](const Case& c) { return c.problem.transform; },
+    {"raw_gate", "on off", "on: raw_gate, A_log and dt_bias in place of g, transformed inside the call", "gdn",
+     CHOICE(raw_gate, kSwitch, "raw_gate")},
+    {"transform", "softplus bounded", "kind of gate transform", "gdn gate",
+     [](const Case& c) { return c.problem.transform; },
      [](Case& c, std::string_view t) { c.problem.transform = one_of("transform", t, "softplus", "bounded"); }},
     {"per", "head channel", "gate per value head or per key channel", "gate", [](const Case& c) { return c.problem.per; },
      [](Case& c, std::string_view t) { c.problem.per = one_of("per", t, "head", "channel"); }},
-    {"lb", "X <= 0", "lower bound of the bounded transform", "gate", REAL(lower_bound, "lb")},
-    {"a_log", "on off", "off: A_log is absent, a = 1", "gate", CHOICE(a_log, kSwitch, "a_log")},
+    {"lb", "X <= 0", "lower bound of the bounded transform", "gdn gate", REAL(lower_bound, "lb")},
+    {"a_log", "on off", "off: A_log is absent, a = 1", "gdn gate", CHOICE(a_log, kSwitch, "a_log")},
     {"neg_eigval", "on off", "on: beta = 2 sigmoid(raw_beta)", "gdn_decode", CHOICE(neg_eigval, kSwitch, "neg_eigval")},
     {"diverge", "on off", "on: allow inputs whose recurrence grows without bound", "gdn",
      CHOICE(diverge, kSwitch, "diverge")},
@@ -429,6 +432,16 @@ void check(const Problem& p) {
     need(p.capacity == 0 || p.capacity == p.tokens(), "layout=dense: expected cap to be the ", p.tokens(), " tokens, got ",
          p.capacity);
   }
+  if (p.op == "gdn" && p.raw_gate == Switch::off) {
+    const Problem plain;
+    for (const auto& [axis, same] : {std::pair{"transform", p.transform == plain.transform},
+                                     {"lb", p.lower_bound == plain.lower_bound},
+                                     {"a_log", p.a_log == plain.a_log}})
+      need(same, axis, ": expected raw_gate=on beside it, since g is no raw gate, got raw_gate=off");
+  }
+  const bool bounded = p.op == "gdn" && p.transform == "bounded";
+  need(!(bounded && p.gate.kind == "constant" && p.gate.value < p.lower_bound), "gate=constant: expected a number in [",
+       p.lower_bound, ", 0], which transform=bounded reaches, got ", p.gate.value);
   pool::check(p);
   if (p.data.kind == "lattice")
     need(p.keys.kind == "iid" && p.beta.kind == "sigmoid" && p.kscale == 1,
@@ -439,6 +452,8 @@ void check(const Problem& p) {
          p.q_scale());
     need(p.gate.kind == "none" || p.gate.kind == "edge", "data=lattice: expected gate none or edge, got ",
          to_string(p.gate));
+    need(p.gate.kind == "none" || !bounded,
+         "data=lattice: expected gate none with transform=bounded, whose gates end at lb, got edge");
     need(p.l2norm == Switch::off, "data=lattice: expected l2norm=off, got on");
   }
 }

@@ -35,7 +35,7 @@ struct Problem {
   std::int64_t HK = 1, HV = 1, K = 64, V = 64;
   DType io = DType::bf16;         // q k v o, packed or not (x y of l2norm, raw gate of gate)
   DType state = DType::f32;       // initial_state and final_state storage
-  DType gate_dtype = DType::f32;  // of g; of raw_gate where gdn_decode transforms it
+  DType gate_dtype = DType::f32;  // of g; of raw_gate where gdn or gdn_decode transforms it
   DType beta_dtype = DType::f32;  // of beta, of raw_beta
   Layout layout = Layout::packed;
   MathMode math = MathMode::precise;
@@ -47,10 +47,11 @@ struct Problem {
   std::int64_t slot_pad = 0;           // elements between two slots in memory
   std::string idx = "iota";            // state_indices by sequence name: iota, permuted=S, holes=S, or a list I+I+...
   std::string has = "on";              // has_initial_state by sequence name: on, off, mixed, or a list of 0 and 1
-  std::string transform = "softplus";  // gate op: softplus | bounded
+  Switch raw_gate = Switch::off;       // gdn, on: raw_gate, A_log, dt_bias in place of g; the kernel transforms them
+  std::string transform = "softplus";  // gate op, raw_gate=on: softplus | bounded
   std::string per = "head";            // gate op: head | channel
-  double lower_bound = -5;             // gate op, bounded: finite, <= 0
-  Switch a_log = Switch::on;           // gate op: off means A_log is absent (a = 1)
+  double lower_bound = -5;             // gate op, raw_gate=on, bounded: finite, <= 0
+  Switch a_log = Switch::on;           // gate op, raw_gate=on: off means A_log is absent (a = 1)
   Switch neg_eigval = Switch::off;     // gdn_decode: on means beta = 2 sigmoid(raw_beta)
   // Distributions of the inputs, see inputs.h.
   Regime keys{"iid"}, gate{"mild"}, beta{"sigmoid"}, v{"normal", 1, true}, h0{"none"}, data{"random"};

@@ -20,6 +20,9 @@ TEST(CaseId, IsExactBothWays) {
            "slots=8/"
            "slot_pad=3/idx=holes=1/has=mixed/neg_eigval=on/packed_qkv[0,3]=1/seed=4",
            "l2norm/fwd/len=5,HK=3,K=60/f16/precise/seed=2",
+           "gdn/fwd/len=40,HK=1,HV=1,K=64,V=64/bf16/gate=mild/keys=iid/precise/raw_gate=on/seed=1",
+           "gdn/fwd/len=40,HK=1,HV=2,K=64,V=64/f16/gate=model/keys=iid/fast/gdtype=bf16/l2norm=on/raw_gate=on/"
+           "transform=bounded/lb=-4/a_log=off/raw_gate[7,*]=-89/dt_bias[1]=0.5/seed=1",
            "gate/fwd/len=9,HV=4,K=64/bf16/fast/transform=bounded/per=channel/lb=-4/a_log=off/seed=3",
        }) {
     std::string text = id;
@@ -35,6 +38,8 @@ TEST(CaseId, FillsDocumentedDefaults) {
   EXPECT_EQ(c.problem.K, 64);
   EXPECT_EQ(c.problem.q_scale(), 0.125);
   EXPECT_EQ(to_string(c.problem.gate), "mild");
+  EXPECT_EQ(c.problem.raw_gate, Switch::off);
+  EXPECT_EQ(parse_id("gdn/fwd/len=5/raw_gate=on"), parse_id("gdn/fwd/len=5/raw_gate=on/transform=softplus/lb=-5/a_log=on"));
   EXPECT_EQ(c.seed, 0u);
 }
 
@@ -75,6 +80,16 @@ TEST(CaseId, RefusesInWords) {
   EXPECT_EQ(message("gdn/fwd/len=1/scale=1e308"), "scale: expected 0 or a positive number that f32 holds, got 1e+308");
   EXPECT_EQ(message("gdn/fwd/len=1/scale=1e-60"), "scale: expected 0 or a positive number that f32 holds, got 1e-60");
   EXPECT_EQ(message("gate/fwd/len=1/lb=-1e39"), "lb: expected a number <= 0 that f32 holds, got -1e+39");
+  EXPECT_EQ(message("gdn/fwd/len=1/raw_gate=softplus"), "raw_gate: expected one of off on, got 'softplus'");
+  EXPECT_EQ(message("gdn/fwd/len=1/raw_gate=on/transform=relu"), "transform: expected softplus or bounded, got 'relu'");
+  EXPECT_EQ(message("gdn/fwd/len=1/raw_gate=on/transform=bounded/lb=1"), "lb: expected a number <= 0 that f32 holds, got 1");
+  for (const std::string axis : {"transform=bounded", "lb=-4", "a_log=off"})
+    EXPECT_EQ(message(("gdn/fwd/len=1/" + axis).c_str()),
+              axis.substr(0, axis.find('=')) + ": expected raw_gate=on beside it, since g is no raw gate, got raw_gate=off");
+  EXPECT_EQ(message("gdn/fwd/len=1/raw_gate=on/transform=bounded/lb=-1/gate=constant=-2"),
+            "gate=constant: expected a number in [-1, 0], which transform=bounded reaches, got -2");
+  EXPECT_EQ(message("gdn/fwd/len=1/raw_gate=on/transform=bounded/data=lattice/scale=1/gate=edge"),
+            "data=lattice: expected gate none with transform=bounded, whose gates end at lb, got edge");
   EXPECT_EQ(message("gdn/bwd/len=1"), "direction: expected fwd, got bwd (op gdn has no backward)");
   for (const char* id :
        {"", "gdn", "gdn/fwd/", "gdn/fwd/len=", "gdn/fwd/len=1x", "gdn/fwd/len=1/colour=red", "gdn/fwd/len=1+2/layout=dense",
@@ -88,6 +103,21 @@ TEST(OpInfo, CountsTheArithmeticAndTrafficOfTheRooflineTable) {
   EXPECT_EQ(op_info("gdn").flops(p), 163840.0 * 32768 * 32);
   const double per_token = 2.0 * (2 * 16 * 128 + 2 * 32 * 128) + 2 * 4 * 32;
   EXPECT_EQ(op_info("gdn").bytes(p), per_token * 32768 + 4.0 * 32 * 128 * 128 + 4.0 * 2);
+}
+
+TEST(OpInfo, NamesARawGateByWhatItTakes) {
+  const auto names = [](const char* axes) {
+    std::string all;
+    const Problem p = parse_id(std::string("gdn/fwd/len=3,HV=2/gdtype=bf16") + axes).problem;
+    for (const TensorSpec& spec : op_info("gdn").inputs(p))
+      all += spec.name + std::string(name(spec.dtype)) + to_string(spec.shape) + " ";
+    return all.substr(all.find("v"));
+  };
+  EXPECT_EQ(names(""), "vbf16[3, 2, 64] gbf16[3, 2] betaf32[3, 2] cu_seqlensi32[2] ");
+  EXPECT_EQ(names("/raw_gate=on"),
+            "vbf16[3, 2, 64] raw_gatebf16[3, 2] betaf32[3, 2] A_logf32[2] dt_biasf32[2] cu_seqlensi32[2] ");
+  EXPECT_EQ(names("/raw_gate=on/a_log=off"),
+            "vbf16[3, 2, 64] raw_gatebf16[3, 2] betaf32[3, 2] dt_biasf32[2] cu_seqlensi32[2] ");
 }
 
 TEST(OpInfo, CountsOnlyActiveRows) {

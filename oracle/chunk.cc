@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "core/op.h"
+#include "oracle/gate.h"
 #include "oracle/l2norm.h"
 
 namespace deltagauge::oracle {
@@ -37,16 +38,19 @@ struct Decay {
   std::vector<DD> cumulative, entry;  // [tokens]
   Matrix between;                     // [tokens, tokens], 0 above the diagonal
 };
-Decay decay_of(const Tensor& g, std::int64_t first, std::int64_t count, std::int64_t h) {
+Decay decay_of(const Call& call, std::int64_t first, std::int64_t count, std::int64_t h) {
   Decay d{std::vector<DD>(static_cast<std::size_t>(count)), std::vector<DD>(static_cast<std::size_t>(count)),
           Matrix(count, count)};
   vectorised<DD>([&] {
+    const LogDecay<DD> at(call, h);
+    std::vector<DD> g;
+    for (std::int64_t i = 0; i < count; ++i) g.push_back(at(first + i));
     for (std::int64_t j = -1; j < count; ++j) {
       DD sum;
       for (std::int64_t i = j; i < count; ++i) {
         if (i < 0) continue;
-        const double step = i == j ? 0 : g.at({first + i, h});
-        sum = std::isinf(sum.hi) || std::isinf(step) ? DD(sum.hi + step) : sum + DD(step);
+        const DD step = i == j ? DD() : g[static_cast<std::size_t>(i)];
+        sum = std::isinf(sum.hi) || std::isinf(step.hi) ? DD(sum.hi + step.hi) : sum + step;
         if (j < 0)
           d.cumulative[static_cast<std::size_t>(i)] = sum, d.entry[static_cast<std::size_t>(i)] = exp(sum);
         else
@@ -67,7 +71,7 @@ Chunk chunk_of(const Call& call, std::int64_t first, std::int64_t count, std::in
   const Problem& p = call.problem;
   const Tensor& beta = get(call.inputs, "beta");
   Chunk c;
-  c.decay = decay_of(get(call.inputs, "g"), first, count, h);
+  c.decay = decay_of(call, first, count, h);
   c.k = load_rows(get(call.inputs, "k"), first, count, h / (p.HV / p.HK), keys, p.l2norm);
   c.w = c.k;
   c.u = load_rows(get(call.inputs, "v"), first, count, h, columns, Switch::off);

@@ -33,7 +33,8 @@ ChunkwiseHead recurrent_head(const Call& call, const Sequence& s, std::int64_t h
 }
 
 // A first-order bound on the error of the chunk form, from f64 taps of the same chunk length. With m the error of a product
-// and y that of adding one more, f(n) = n (m + y), z the relative error of a decay (exp, and 3 u^2 a step of its sum):
+// and y that of adding one more, f(n) = n (m + y), z the relative error of a decay (exp, 3 u^2 a step of its sum,
+// and the errors of gates that are transformed here):
 //   |dA| <= (z + 2 m + f(K)) A~, A~ = beta d(i, j) |k_i| . |k_j|
 //   X = w, u:  |dX| <= |Ainv| (|dA| + f(C) |I + A|) |X| + |Ainv| (z + 2 m) |rhs|            (substitution is backward
 //   stable) |dv| <= |du| + |dw||S| + f(K + 1) (|u| + |w||S|) |dS'| <= (z + m + f(C + 1)) (d(C) |S| + sum |late k||v_new|) +
@@ -50,6 +51,7 @@ ChunkBound chunk_bound(const Problem& p, const Tensors& inputs, const Tensors& t
                n = p.l2norm == Switch::on ? kDd.dot(static_cast<double>(K)) + 4 * kDd.op : 0;
   const Tensor &Ainv = get(taps, "Ainv"), &A = get(taps, "Akk"), &w = get(taps, "w"), &u = get(taps, "u"),
                &S = get(taps, "S"), &v_new = get(taps, "v_new");
+  const Tensor g = log_decays(p, inputs);
   const auto in = [&](const char* name, std::int64_t t, std::int64_t j) {
     return std::abs(get(inputs, name).at({t, key_head, j}));
   };
@@ -59,12 +61,18 @@ ChunkBound chunk_bound(const Problem& p, const Tensors& inputs, const Tensors& t
     for (std::int64_t first = 0, chunk = 0; first < T; first += C, ++chunk) {
       const std::int64_t count = std::min(C, T - first);
       const auto size = static_cast<std::size_t>(count);
-      double sum = 0;  // of |g|, as far as exp sees it
-      for (std::int64_t i = 0; i < count; ++i) sum += std::min(std::abs(get(inputs, "g").at({first + i, h})), 746.0);
-      const double z = kDd.exp + 3 * 0x1p-106 * static_cast<double>(count) * std::min(sum, 746.0);
+      double sum = 0, of_gates = 0;  // of |g|, as far as exp sees it, and of the errors of those
+      for (std::int64_t i = 0; i < count; ++i) {
+        const double gate = std::min(std::abs(g.at({first + i, h})), 746.0);
+        sum += gate;
+        if (p.raw_gate == Switch::off || gate == 746) continue;
+        const double y = get(inputs, "raw_gate").at({first + i, h}) + get(inputs, "dt_bias").at({h});
+        of_gates += gate_error(p, y, find(inputs, "A_log"), h, kDd);
+      }
+      const double z = kDd.exp + 3 * 0x1p-106 * static_cast<double>(count) * std::min(sum, 746.0) + of_gates;
       const auto d = [&](std::int64_t i, std::int64_t j) {  // decay over (j, i]
         double total = 0;
-        for (std::int64_t l = j + 1; l <= i; ++l) total += get(inputs, "g").at({first + l, h});
+        for (std::int64_t l = j + 1; l <= i; ++l) total += g.at({first + l, h});
         return std::exp(total);
       };
       std::vector<double> residual_w(size * static_cast<std::size_t>(K)), residual_u(size), dv(size);
@@ -168,7 +176,11 @@ INSTANTIATE_TEST_SUITE_P(Gdn, TwoForms,
                                          "gdn/fwd/len=70,HK=1,HV=1,K=16,V=5/bf16/gate=strong/h0=normal=1/seed=2",
                                          "gdn/fwd/len=40,HK=1,HV=1,K=16,V=4/bf16/gate=none/keys=repeated/beta=near1/seed=3",
                                          "gdn/fwd/len=40,HK=1,HV=1,K=16,V=4/f16/gate=none/keys=rho=0.9/h0=normal=10/seed=4",
-                                         "gdn/fwd/len=64,HK=1,HV=1,K=8,V=4/f32/gate=edge/h0=normal=1/seed=5"));
+                                         "gdn/fwd/len=64,HK=1,HV=1,K=8,V=4/f32/gate=edge/h0=normal=1/seed=5",
+                                         "gdn/fwd/len=40,HK=1,HV=2,K=8,V=4/bf16/gate=model/raw_gate=on/h0=normal=1/seed=6",
+                                         "gdn/fwd/len=64,HK=1,HV=1,K=8,V=4/f32/gate=edge/raw_gate=on/h0=normal=1/seed=7",
+                                         "gdn/fwd/len=40,HK=1,HV=1,K=8,V=4/f16/gate=edge/raw_gate=on/transform=bounded/"
+                                         "a_log=off/h0=normal=1/seed=8"));
 
 TEST(ChunkTaps, AreWhatTheyAreDefinedBy) {
   const Case c = parse_id("gdn/fwd/len=21+0+5,HK=1,HV=2,K=8,V=6,cap=30/bf16/gate=strong/h0=normal=1/chunk=8/seed=11");
@@ -232,13 +244,15 @@ TEST(ChunkTaps, AGateOfMinusInfinityCutsTheChunkWithoutANan) {
 }
 
 TEST(AnswerChunkwise, RoundsToTheSameF64AsTheRecurrence) {
-  const Case c = parse_id("gdn/fwd/len=33+0+70,HK=1,HV=2,K=24,V=10,cap=110/bf16/gate=mixed/h0=normal=1/seed=8");
-  const Tensors inputs = make_inputs(c);
-  const Answer a = answer(c.problem, inputs, {.precision = Precision::dd}), b = answer_chunkwise(c.problem, inputs, 32);
-  for (const auto& [name, tensor] : a.outputs) {
-    const std::vector<double> x = to_f64(tensor), y = to_f64(get(b.outputs, name));
-    for (std::size_t i = 0; i < x.size(); ++i)
-      EXPECT_LE(ulp_distance(DType::f64, x[i], y[i]), 1) << name << "[" << i << "]: a value half way between two doubles";
+  for (const std::string gate : {"mixed", "mixed/raw_gate=on", "model/raw_gate=on/transform=bounded"}) {
+    const Case c = parse_id("gdn/fwd/len=33+0+70,HK=1,HV=2,K=24,V=10,cap=110/bf16/h0=normal=1/seed=8/gate=" + gate);
+    const Tensors inputs = make_inputs(c);
+    const Answer a = answer(c.problem, inputs, {.precision = Precision::dd}), b = answer_chunkwise(c.problem, inputs, 32);
+    for (const auto& [name, tensor] : a.outputs) {
+      const std::vector<double> x = to_f64(tensor), y = to_f64(get(b.outputs, name));
+      for (std::size_t i = 0; i < x.size(); ++i)
+        EXPECT_LE(ulp_distance(DType::f64, x[i], y[i]), 1) << name << "[" << i << "]: a value half way between two doubles";
+    }
   }
 }
 

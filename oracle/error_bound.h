@@ -3,7 +3,8 @@
 //   S_t as computed = F(S_{t-1} as computed) + local_t, and F's linear part is alpha (I - beta k k^T), whose 2-norm is
 //   alpha max(1, |1 - beta |k|^2|): so errors of the past do not grow when beta |k|^2 <= 2, and B, a bound on the norm of a
 //   value row's error, obeys B_t = |F| B_{t-1} + |local_t|. With e the relative error of one operation, d that of a dot
-//   product over sum |a b|, x of exp, n of the keys (0 unless they are normalised here), P = sum |D k|, R = sum |S q|:
+//   product over sum |a b|, x of exp (with the error of a g that is transformed here), n of the keys (0 unless they are
+//   normalised here), P = sum |D k|, R = sum |S q|:
 //   |local_t| <= (x + e) |D| + |k| (beta (x + e + d + n) P + 2 e |u|) + (e + n) |u||k| + e |S|
 //   |o error| <= scale (|q| B_t + (d + n) R) + 2 e |o|
 // kSlack covers the products of two such terms; kUnderflow, per operation, what falls below the range of a pair of doubles.
@@ -12,6 +13,7 @@
 #include <cmath>
 #include <vector>
 
+#include "core/inputs.h"
 #include "core/problem.h"
 #include "core/tensor.h"
 
@@ -27,6 +29,21 @@ inline constexpr Arithmetic kF64{0x1p-53, 0x1p-52, 0x1p-53, 0};                 
 inline constexpr Arithmetic kDd{7 * 0x1p-106, 0x1p-96, 7 * 0x1p-106, 0x1p-106};  // real.h
 inline constexpr Arithmetic kQuad{0x1p-113, (746 + 4) * 0x1p-113, 0x1p-113, 0};  // exp: real_test.cc
 
+// How far the transform of y by a head's A_log may lie from the exact one. A relative error r of the argument z becomes
+// |z| s(z) r in softplus and |z| (1 - s(z)) r in sigmoid's ratio.
+inline double gate_error(const Problem& p, double y, const Tensor* A_log, std::int64_t head, const Arithmetic& a) {
+  if (std::isinf(y)) return 0;
+  const double to_a = a.exp + a.op;  // exp(A_log), and its product
+  const double scale = A_log ? std::exp(A_log->at({head})) : 1;
+  if (p.transform == "softplus") {
+    const double s = 1 / (1 + std::exp(-y)), tail = std::log1p(std::exp(-std::abs(y)));
+    return kSlack * scale * (std::abs(y) * s * a.op + tail * 2 * a.exp + (to_a + a.op) * (std::max(y, 0.0) + tail)) +
+           kUnderflow;
+  }
+  const double z = scale * y, s = 1 / (1 + std::exp(-z)), most = std::abs(p.lower_bound) * (s + kSlack - 1);
+  return kSlack * most * (std::abs(z) * (1 - s) * (to_a + 2 * a.op) + a.exp + 4 * a.op) + kUnderflow;
+}
+
 struct Bounds {
   std::vector<double> o;      // [T, HV, V], of each element; 0 past the active end
   std::vector<double> state;  // [N, HV, V], of the norm of each row of final_state
@@ -35,7 +52,8 @@ struct Bounds {
 inline Bounds gdn_bounds(const Problem& p, const Tensors& inputs, const Arithmetic& a) {
   const std::int64_t K = p.K;
   const auto size = static_cast<std::size_t>(K);
-  const Tensor &q = get(inputs, "q"), &k = get(inputs, "k"), &v = get(inputs, "v"), &g = get(inputs, "g"),
+  const bool raw = p.raw_gate == Switch::on;
+  const Tensor &q = get(inputs, "q"), &k = get(inputs, "k"), &v = get(inputs, "v"), g = log_decays(p, inputs),
                &beta = get(inputs, "beta"), *h0 = find(inputs, "initial_state");
   const double scale = static_cast<float>(p.q_scale()), d = a.dot(static_cast<double>(K)), e = a.op,
                n = p.l2norm == Switch::on ? d + 4 * e : 0;  // sum (d), its root (d / 2 + e), inverse, product
@@ -65,7 +83,9 @@ inline Bounds gdn_bounds(const Problem& p, const Tensors& inputs, const Arithmet
         for (std::int64_t t = offsets[static_cast<std::size_t>(s)]; t < offsets[static_cast<std::size_t>(s) + 1]; ++t) {
           const std::vector<double> kt = key(k, t, h / (p.HV / p.HK)), qt = key(q, t, h / (p.HV / p.HK));
           const double gate = g.at({t, h}), alpha = std::exp(gate), b = beta.at({t, h});
-          const double x = gate == 0 || alpha == 0 ? 0 : a.exp;
+          const auto y = [&] { return get(inputs, "raw_gate").at({t, h}) + get(inputs, "dt_bias").at({h}); };
+          const double of_g = raw ? gate_error(p, y(), find(inputs, "A_log"), h, a) : 0;
+          const double x = (gate == 0 || alpha == 0 ? 0 : a.exp) + (alpha == 0 ? 0 : of_g);
           double seen = 0, P = 0, R = 0, o = 0;
           for (std::size_t j = 0; j < size; ++j) {
             D[j] = alpha * S[j];

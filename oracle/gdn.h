@@ -1,5 +1,6 @@
 // Gated delta rule: unpacks arguments and calls the recurrence for blocks of value rows. q, k [T, HK, K], v [T, HV, V],
-// g, beta [T, HV], initial_state [N, HV, V, K] -> o [T, HV, V], final_state; value head h reads key head h / (HV / HK).
+// g (or raw_gate, gate.h), beta [T, HV], initial_state [N, HV, V, K] -> o [T, HV, V], final_state; value head h reads key
+// head h / (HV / HK).
 // exp(-inf) is exactly 0, exp(0) and exp(-0) exactly 1. scale is the f32 that a kernel gets. With l2norm on, q and k rows
 // are normalised first, in the same precision.
 #pragma once
@@ -7,15 +8,17 @@
 #include <cmath>
 #include <span>
 
+#include "oracle/gate.h"
 #include "oracle/l2norm.h"
 #include "oracle/recurrence.h"
 
 namespace deltagauge::oracle {
 
 template <class Real>
-Real decay(double g) {
+Real decay(const Real& g) {
   using std::exp;
-  return std::isinf(g) && g < 0 ? Real(0.0) : g == 0 ? Real(1.0) : Real(exp(Real(g)));
+  const double near = static_cast<double>(g);
+  return std::isinf(near) && near < 0 ? Real(0.0) : near == 0 ? Real(1.0) : Real(exp(g));
 }
 
 // Rows of q or k: tokens [first, first + count) of one key head.
@@ -39,7 +42,7 @@ void load_keys(const Call& call, const Tensor& x, std::int64_t first, std::int64
 template <class Real>
 void load_tile(const Call& call, std::int64_t first, std::int64_t count, std::int64_t h, Tile<Real>& tile) {
   const Problem& p = call.problem;
-  const Tensor &g = get(call.inputs, "g"), &beta = get(call.inputs, "beta");
+  const Tensor& beta = get(call.inputs, "beta");
   tile.tokens = count;
   tile.K = p.K;
   tile.scale = Real(static_cast<double>(static_cast<float>(p.q_scale())));
@@ -48,7 +51,8 @@ void load_tile(const Call& call, std::int64_t first, std::int64_t count, std::in
   tile.alpha.clear();
   tile.beta.clear();
   vectorised<Real>([&] {
-    for (std::int64_t t = first; t < first + count; ++t) tile.alpha.push_back(decay<Real>(g.at({t, h})));
+    const LogDecay<Real> g(call, h);
+    for (std::int64_t t = first; t < first + count; ++t) tile.alpha.push_back(decay<Real>(g(t)));
   });
   for (std::int64_t t = first; t < first + count; ++t) tile.beta.push_back(Real(beta.at({t, h})));
 }

@@ -34,7 +34,13 @@ const Cases kCases[] = {{"gdn",
                           "gdn/fwd/len=0+3+0+1+0,HK=2,HV=2,K=4,V=2,cap=6/bf16/gate=model/h0=normal=1/seed=10",
                           "gdn/fwd/len=5,HK=1,HV=1,K=8,V=4/bf16/gate=mild/l2norm=on/scale=1/seed=11",
                           "gdn/fwd/len=8,HK=1,HV=1,K=8,V=4/bf16/gate=none/keys=onehot/beta=tiny/h0=normal=1/seed=12",
-                          "gdn/fwd/len=8,HK=1,HV=1,K=8,V=8/bf16/gate=none/data=lattice/h0=normal=1/scale=1/seed=13"}},
+                          "gdn/fwd/len=8,HK=1,HV=1,K=8,V=8/bf16/gate=none/data=lattice/h0=normal=1/scale=1/seed=13",
+                          "gdn/fwd/len=6+2,HK=1,HV=2,K=6,V=4/bf16/gate=model/raw_gate=on/l2norm=on/h0=normal=1/seed=14",
+                          "gdn/fwd/len=9,HK=1,HV=2,K=4,V=3/f32/gate=edge/raw_gate=on/h0=normal=1/seed=15",
+                          "gdn/fwd/len=7,HK=1,HV=2,K=4,V=3/f16/gate=model/gdtype=bf16/raw_gate=on/transform=bounded/lb=-4/"
+                          "h0=normal=1/seed=16",
+                          "gdn/fwd/len=9,HK=1,HV=1,K=4,V=3/f32/gate=edge/raw_gate=on/transform=bounded/a_log=off/"
+                          "h0=normal=1/seed=17"}},
                         {"gdn_decode",
                          {"gdn_decode/fwd/len=1x3,HK=1,HV=2,K=6,V=3/bf16/gate=model/h0=normal=1/slots=5/idx=3+-1+1/seed=1",
                           "gdn_decode/fwd/len=1x2,HK=2,HV=2,K=4,V=4/f32/gate=edge/h0=normal=100/slots=3/has=1+0/seed=2",
@@ -100,21 +106,10 @@ std::vector<double> allowed(const Case& c, const Tensors& inputs, const std::str
       bound[i] = kSlack * (a.dot(static_cast<double>(p.K)) / 2 + 5 * a.op) * std::abs(want[i]);
   } else {
     const std::vector<double> x = to_f64(get(inputs, "raw_gate")), bias = to_f64(get(inputs, "dt_bias"));
-    const double to_a = a.exp + a.op;  // exp(A_log), and its product
     for (std::size_t i = 0; i < bound.size(); ++i) {
       const double y = x[i] + bias[i % bias.size()];
       const std::size_t h = i % bias.size() / (p.per == "channel" ? static_cast<std::size_t>(p.K) : 1);
-      const Tensor* A_log = find(inputs, "A_log");
-      const double scale = A_log ? std::exp(A_log->at({static_cast<std::int64_t>(h)})) : 1;
-      // A relative error r of the argument z becomes |z| s(z) r in softplus and |z| (1 - s(z)) r in sigmoid's ratio.
-      if (p.transform == "softplus") {
-        const double s = 1 / (1 + std::exp(-y)), tail = std::log1p(std::exp(-std::abs(y)));
-        bound[i] = scale * (std::abs(y) * s * a.op + tail * 2 * a.exp) + (to_a + a.op) * std::abs(want[i]);
-      } else {
-        const double z = scale * y, s = 1 / (1 + std::exp(-z));
-        bound[i] = std::abs(want[i]) * (std::abs(z) * (1 - s) * (to_a + 2 * a.op) + a.exp + 4 * a.op);
-      }
-      bound[i] = kSlack * bound[i] + kUnderflow;
+      bound[i] = gate_error(p, y, find(inputs, "A_log"), static_cast<std::int64_t>(h), a);
     }
   }
   return bound;

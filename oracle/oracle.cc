@@ -30,7 +30,9 @@ void check_inputs(const Problem& problem, const Tensors& inputs) {
       fail(tensor, ": expected no such tensor (", why, "), got shape ", to_string(get(inputs, tensor).shape()));
   };
   if (problem.op == "gdn" && problem.h0.kind == "none") absent("initial_state", "h0=none");
-  if (problem.op == "gate" && problem.a_log == Switch::off) absent("A_log", "a_log=off");
+  const bool raw_gate = problem.op == "gate" || problem.raw_gate == Switch::on;
+  if (raw_gate && problem.a_log == Switch::off) absent("A_log", "a_log=off");
+  if (problem.op == "gdn") absent(raw_gate ? "g" : "raw_gate", raw_gate ? "raw_gate=on" : "raw_gate=off");
   const auto expect = [&](std::string_view tensor, const auto& want, std::string_view from) {
     const Tensor* t = find(inputs, tensor);
     if (!t) return;

@@ -153,6 +153,41 @@ TEST_P(Meaning, NoALogIsAnALogOfZeroBitForBit) {
   }
 }
 
+// One token a head, S0 = I, k = v = 0: the state's diagonal is exp(g).
+std::vector<double> decay_of(const std::string& axes, const std::vector<double>& raw, std::optional<double> A_log,
+                             const Options& options) {
+  Probe probe("gdn/fwd/len=1,HK=1,HV=" + std::to_string(raw.size()) + ",K=2,V=2/f32/raw_gate=on/h0=normal=1/" + axes);
+  for (std::size_t n = 0; n < raw.size(); ++n) {
+    const auto h = static_cast<std::int64_t>(n);
+    probe["raw_gate"].set({0, h}, raw[n] / 2);
+    probe["dt_bias"].set({h}, raw[n] / 2);
+    if (A_log) probe["A_log"].set({h}, *A_log);
+    for (std::int64_t i = 0; i < 2; ++i) probe["initial_state"].set({0, h, i, i}, 1);
+  }
+  const Answer a = probe.run(options);
+  std::vector<double> decays;
+  for (std::size_t n = 0; n < raw.size(); ++n)
+    decays.push_back(get(a.outputs, "final_state").at({0, static_cast<std::int64_t>(n), 1, 1}));
+  return decays;
+}
+
+TEST_P(Meaning, ARawGateDecaysAsItsTransformSays) {
+  const std::vector<double> y{-kInf, -200, -1, 0, 0.5, 20, 89, 1e4, kInf};
+  for (const std::string axes : {"transform=softplus", "transform=bounded/lb=-4"}) {
+    const std::vector<double> g = gate_of(axes, y, -1, options), decay = decay_of(axes, y, -1, options),
+                              zero = decay_of(axes, y, 0, options), absent = decay_of(axes + "/a_log=off", y, {}, options);
+    for (std::size_t i = 0; i < y.size(); ++i) {
+      const double want = std::exp(g[i]);  // of a g rounded to f64
+      EXPECT_LE(std::abs(decay[i] - want), (std::isinf(g[i]) ? 0 : 2 + std::abs(g[i])) * 0x1p-52 * want) << axes << y[i];
+      EXPECT_EQ(std::bit_cast<std::uint64_t>(zero[i]), std::bit_cast<std::uint64_t>(absent[i])) << axes << " " << y[i];
+    }
+    EXPECT_EQ(decay.front(), 1);
+  }
+  EXPECT_EQ(decay_of("transform=softplus", y, -1, options).back(), 0);
+  EXPECT_LE(std::abs(decay_of("transform=softplus", {0}, 0, options)[0] - 0.5), 0x1p-53);
+  EXPECT_LE(std::abs(decay_of("transform=bounded/lb=-5", {0}, 0, options)[0] - std::exp(-2.5)), 0x1p-53);
+}
+
 TEST_P(Meaning, TheTwoTransformsDiffer) {
   EXPECT_LE(ulp_distance(DType::f64, gate_of("transform=softplus", {0}, 0, options)[0], -std::log(2.0)), 1);
   EXPECT_EQ(gate_of("transform=bounded/lb=-5", {0}, 0, options)[0], -2.5);
@@ -292,6 +327,16 @@ TEST(Oracle, RefusesWhatItCannotAnswerAndSaysWhy) {
   Problem other = c.problem;
   other.h0 = {"none"};
   EXPECT_NE(message(other, inputs).find("initial_state"), std::string::npos);
+  other = c.problem;
+  other.raw_gate = Switch::on;
+  EXPECT_NE(message(other, inputs).find("raw_gate"), std::string::npos);
+  Tensors both = make_inputs(parse_id("gdn/fwd/len=5,HK=1,HV=2,K=4,V=6/bf16/h0=normal=1/raw_gate=on/seed=3"));
+  EXPECT_EQ(message(other, both), "");
+  both["g"] = inputs["g"];
+  EXPECT_EQ(message(other, both), "g: expected no such tensor (raw_gate=on), got shape [5, 2]");
+  both.erase("g");
+  other.a_log = Switch::off;
+  EXPECT_EQ(message(other, both), "A_log: expected no such tensor (a_log=off), got shape [2]");
   other = c.problem;
   other.op = "conv3d";
   EXPECT_NE(message(other, inputs).find("conv3d"), std::string::npos);

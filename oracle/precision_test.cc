@@ -57,7 +57,11 @@ INSTANTIATE_TEST_SUITE_P(
                     "gdn/fwd/len=24,HK=1,HV=1,K=32,V=8/bf16/gate=none/keys=alternating/h0=normal=1/seed=4",
                     "gdn/fwd/len=48,HK=1,HV=1,K=16,V=8/f32/gate=edge/h0=normal=1/seed=5",
                     "gdn/fwd/len=20,HK=2,HV=4,K=16,V=8/bf16/gate=mixed/keys=rho=0.9/h0=normal=100/seed=6",
-                    "gdn/fwd/len=20,HK=1,HV=1,K=32,V=8/bf16/gate=model/l2norm=on/seed=7"));
+                    "gdn/fwd/len=20,HK=1,HV=1,K=32,V=8/bf16/gate=model/l2norm=on/seed=7",
+                    "gdn/fwd/len=20,HK=1,HV=2,K=16,V=8/bf16/gate=model/raw_gate=on/l2norm=on/h0=normal=1/seed=8",
+                    "gdn/fwd/len=40,HK=1,HV=1,K=16,V=8/f32/gate=edge/raw_gate=on/h0=normal=1/seed=9",
+                    "gdn/fwd/len=40,HK=1,HV=1,K=16,V=8/f32/gate=edge/raw_gate=on/transform=bounded/h0=normal=1/seed=10",
+                    "gdn/fwd/len=20,HK=1,HV=2,K=16,V=8/bf16/gate=model/raw_gate=on/transform=bounded/lb=-4/seed=11"));
 
 }  // namespace
 }  // namespace deltagauge::oracle

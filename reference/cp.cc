@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/op.h"
 #include "reference/gdn.h"
 
 namespace deltagauge::reference {
@@ -92,7 +93,10 @@ Tensor CpPrepared::summarise(std::span<const RowRange> ranges) const {
   p.lengths.clear();
   for (const RowRange& range : ranges) p.lengths.push_back(range.end - range.first);
   Tensors inputs;
-  for (const char* name : {"q", "k", "g", "beta", "v"}) inputs[name] = gathered(get(inputs_, name), ranges);
+  for (const TensorSpec& spec : op_info(p.op).inputs(span_)) {
+    if (spec.token_dim == 0) inputs[spec.name] = gathered(get(inputs_, spec.name), ranges);
+    if (spec.name == "A_log" || spec.name == "dt_bias") inputs[spec.name] = get(inputs_, spec.name);
+  }
   inputs["v"] = widened(inputs["v"], p.K);
   Tensor& start = inputs["initial_state"] = Tensor(p.state, {p.sequences(), p.HV, p.V, p.K});
   for (std::int64_t head = 0; head < p.sequences() * p.HV; ++head)

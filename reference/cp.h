@@ -20,7 +20,8 @@ struct RowRange {
 
 class CpPrepared {
  public:
-  // span: the sequences of this problem are the rank's segments. inputs: its q k v g beta; entry states come later.
+  // span: the sequences of this problem are the rank's segments. inputs: its tokens' and heads' tensors; entry states come
+  // later.
   CpPrepared(const Problem& span, const Tensors& inputs, const Staging& staging);
 
   DType state_dtype() const;  // of summaries and states: f32 or f64

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "reference/gate.h"
 #include "reference/gdn.h"
 #include "reference/l2norm.h"
 
@@ -36,15 +37,26 @@ std::int64_t median_column(const Tensor& o, std::int64_t row, std::int64_t V) {
 
 }  // namespace
 
+void plain_gate(Call& c) {
+  Problem& p = c.problem;
+  if (p.raw_gate == Switch::off) return;
+  Tensor& g = c.inputs["g"] = Tensor(DType::f64, {p.rows(), p.HV});
+  const std::vector<double> values = log_decays<float>(p, c.inputs);
+  for (std::size_t i = 0; i < values.size(); ++i) g.store(static_cast<std::int64_t>(i), values[i]);
+  p.raw_gate = Switch::off;
+}
 void natural_gate_to_base_2(Call& c) {
+  plain_gate(c);
   Tensor& g = c.inputs["g"] = cast(get(c.inputs, "g"), DType::f64);
   for (std::int64_t i = 0; i < g.numel(); ++i) g.store(i, g.load(i) * std::log(2));
 }
 void gate_lags(Call& c) {
+  plain_gate(c);
   Tensor& g = tensor(c.inputs, "g");
   for (std::int64_t i = c.problem.tokens() * c.problem.HV; i-- > c.problem.HV;) g.store(i, g.load(i - c.problem.HV));
 }
 void gate_of_head0(Call& c) {
+  plain_gate(c);
   Tensor& g = tensor(c.inputs, "g");
   for (std::int64_t i = 0; i < g.numel(); ++i) g.store(i, g.load(i - i % c.problem.HV));
 }
@@ -89,6 +101,23 @@ void eps_on_mean(Call& c) {
   }
   p.l2norm = Switch::off;
 }
+void bias_missing(Call& c) {
+  if (c.problem.raw_gate == Switch::off) return;
+  Tensor& bias = tensor(c.inputs, "dt_bias");
+  bias = Tensor(bias.dtype(), bias.shape());
+}
+void A_log_linear(Call& c) {
+  const Problem p = c.problem;
+  if (p.raw_gate == Switch::off || p.a_log == Switch::off) return;
+  const Tensor A_log = get(c.inputs, "A_log");
+  plain_gate(c);
+  Tensor& g = tensor(c.inputs, "g");
+  for (std::int64_t i = 0; i < p.tokens() * p.HV; ++i) {
+    const double of = A_log.load(i % p.HV);
+    g.store(i, g.load(i) / std::exp(of) * of);
+  }
+}
+void other_transform(Call& c) { c.problem.transform = c.problem.transform == "bounded" ? "softplus" : "bounded"; }
 void sequence_leak(Call& c) {
   Problem& p = c.problem;
   Problem asking = p;

@@ -13,6 +13,7 @@ struct Call {  // a correct run, to be spoiled
   Staging staging;
 };
 
+void plain_gate(Call& c);  // g in place of a raw gate, for the faults that change g
 void natural_gate_to_base_2(Call& c);
 void gate_lags(Call& c);
 void gate_of_head0(Call& c);
@@ -24,6 +25,9 @@ void beta_one_at_chunk_ends(Call& c);
 void beta_bf16(Call& c);
 void modulo_head_map(Call& c);
 void eps_on_mean(Call& c);
+void bias_missing(Call& c);  // this and the next two: of a raw gate
+void A_log_linear(Call& c);
+void other_transform(Call& c);
 void sequence_leak(Call& c);
 void state_f16(Call& c);
 void doubling_f16(Call& c);

@@ -37,6 +37,7 @@ bool strongly_gated(const Problem& p) {
 }
 bool remembers(const Problem& p) { return !overwrites(p) && !(p.gate.kind == "constant" && p.gate.value < -3); }
 bool writes(const Problem& p) { return longest(p) > 0 && !(random(p) && p.beta.kind == "const" && p.beta.value == 0); }
+bool raw(const Problem& p) { return p.raw_gate == Switch::on && gated(p) && writes(p) && longest(p) > 2; }
 bool long_enough(const Problem& p) { return writes(p) && longest(p) > p.chunk; }
 bool seeded(const Problem& p) { return longest(p) > 0 && p.h0.kind == "normal" && p.h0.value >= 0.5 && remembers(p); }
 bool two_sequences(const Problem& p) {
@@ -185,6 +186,17 @@ const Row kRows[] = {
       [](const Problem& p) { return p.l2norm == Switch::on && p.kscale <= 0.004 && random(p) && writes(p); }},
      Slip::none,
      eps_on_mean},
+    {{"raw_gate_bias_missing", "dt_bias is not added to a raw gate", "raw_gate on, gates of a model",
+      [](const Problem& p) { return raw(p) && p.gate.kind == "model"; }},
+     Slip::none,
+     bias_missing},
+    {{"raw_gate_A_log_linear", "A_log is taken for exp(A_log)", "raw_gate on, an A_log",
+      [](const Problem& p) { return raw(p) && p.a_log == Switch::on && p.transform == "softplus"; }},
+     Slip::none,
+     A_log_linear},
+    {{"raw_gate_other_transform", "the bounded gate in place of the softplus, or the other way round", "raw_gate on", raw},
+     Slip::none,
+     other_transform},
     {{"doubling_f16", "16-row inverses by doubling in f16", "keys that repeat, beta near 1, weak gates",
       [](const Problem& p) { return collinear(p) && longest(p) >= 16; }},
      Slip::none,

@@ -22,6 +22,8 @@ constexpr const char* kProblems[] = {
     "gdn/fwd/len=100+90,HK=2,HV=4,K=32,V=32/bf16/gate=mild/h0=normal=200000",
     "gdn/fwd/len=130,HK=1,HV=2,K=32,V=32/f16/gate=none/keys=repeated/beta=const=0.835",
     "gdn/fwd/len=130,HK=1,HV=2,K=32,V=32/bf16/gate=mild/l2norm=on/kscale=0.001",
+    "gdn/fwd/len=70+63,HK=1,HV=2,K=32,V=32/bf16/gate=model/raw_gate=on/h0=normal=1",
+    "gdn/fwd/len=70+63,HK=1,HV=2,K=32,V=32/f16/gate=mild/raw_gate=on/transform=bounded/h0=normal=1",
 };
 
 // Largest row error of got over max(row error of emulator within 8 tokens, half a rounding of the row): above 1 leaves what

@@ -8,6 +8,7 @@
 //     o_i = scale (exp(b_i) S q_i + sum_{j<=i} P_ij v_new_j)   P_ij = exp(b_i - b_j) q_i.k_j stored as staging.P
 //       with staging.scaled_P: o_i = (scale exp(b_i)) S q_i + sum_{j<=i} (scale P_ij) v_new_j        scale P_ij stored
 //     S' = exp(b_C) S + sum_j (exp(b_C - b_j) v_new_j) k_j^T   the decayed v_new stored as staging.v_new_decayed
+// With raw_gate=on g is the gate's transform (gate.h) in f32, or f64 when staging.accumulate is f64.
 // b_i - b_j is summed over the tokens between, in f64, so an early g of -300, -1e38 or -inf leaves the later decays alone.
 // A decay of exactly 0 clears what it multiplies, infinities too. b_C stands at the last token of the chunk. S is carried in
 // f32 (f64 when staging.accumulate is f64).

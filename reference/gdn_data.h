@@ -12,6 +12,7 @@
 #include "core/problem.h"
 #include "core/tensor.h"
 #include "reference/exponential.h"
+#include "reference/gate.h"
 #include "reference/l2norm.h"
 
 namespace deltagauge::reference {
@@ -27,7 +28,7 @@ struct GdnData {
   const Problem& p;
   std::vector<std::int64_t> offsets;    // [N + 1]
   std::vector<Real> q, k, v, beta, h0;  // [T, HK, K] [T, HK, K] [T, HV, V] [T, HV] [N or P, HV, V, K]; h0 empty: zero
-  std::vector<double> g;                // [T, HV]
+  std::vector<double> g;                // [T, HV] log decays, rounded to Real where they are transformed here
   std::vector<std::int64_t> slots = p.state_indices();  // of a pool, or empty
   std::vector<bool> has = p.has_initial_state();
 
@@ -38,7 +39,7 @@ struct GdnData {
         k(values(inputs, "k")),
         v(values(inputs, "v")),
         beta(values(inputs, "beta")),
-        g(to_f64(get(inputs, "g"))) {
+        g(log_decays<Real>(problem, inputs)) {
     if (find(inputs, "initial_state")) h0 = values(inputs, "initial_state");
     if (p.l2norm == Switch::on)
       for (std::vector<Real>* x : {&q, &k})

@@ -73,7 +73,9 @@ TEST(Gdn, recurrent_textbook_and_staged_forms_agree_in_f64_for_every_chunk_size)
   for (const char* axes : {"len=130+0+1+63+65,HK=2,HV=4,K=24,V=40/bf16/gate=strong/h0=normal=1",
                            "len=200,HK=1,HV=2,K=32,V=16/f16/gate=edge/h0=normal=1",
                            "len=150,HK=1,HV=2,K=32,V=16/bf16/gate=none/keys=rho=0.9/beta=near1",
-                           "len=140,HK=1,HV=1,K=16,V=16/bf16/gate=mild/l2norm=on/beta=wide"}) {
+                           "len=140,HK=1,HV=1,K=16,V=16/bf16/gate=mild/l2norm=on/beta=wide",
+                           "len=140,HK=1,HV=2,K=16,V=16/bf16/gate=model/raw_gate=on/l2norm=on/h0=normal=1",
+                           "len=140,HK=1,HV=2,K=16,V=16/f16/gate=edge/raw_gate=on/transform=bounded/h0=normal=1"}) {
     const Case c = gdn(axes);
     const Tensors inputs = make_inputs(c);
     const Problem p = wide(c.problem);
@@ -112,7 +114,7 @@ TEST(Gdn, textbook_taps_satisfy_their_equations_with_the_staged_v_new) {
 
 TEST(Gdn, lattice_inputs_give_the_same_bits_for_every_chunk_size_and_dtype) {
   for (const char* io : {"bf16", "f16"})
-    for (const char* gate : {"none", "edge"}) {
+    for (const char* gate : {"none", "edge", "edge/raw_gate=on", "none/raw_gate=on/transform=bounded"}) {
       const Case c = gdn("len=150+17+64,HK=1,HV=2,K=32,V=16/" + std::string(io) + "/gate=" + gate +
                          "/h0=normal=1/data=lattice/scale=1");
       const Tensors inputs = make_inputs(c);
@@ -195,6 +197,25 @@ TEST(Gdn, closed_and_enormous_gates_leave_later_decays_alone) {
         const Tensors want = gdn_staged(c.problem, make_inputs(c), uniform(64, store), false, nullptr);
         for (const char* name : {"o", "final_state"}) EXPECT_TRUE(bitwise_equal(get(got, name), get(want, name))) << early;
       }
+    }
+  }
+}
+
+TEST(Gdn, a_raw_gate_gives_the_bits_of_the_gate_op_before_the_call) {
+  for (const char* axes : {"gate=model", "gate=edge/fast", "gate=mild/a_log=off", "gate=mild/transform=bounded/lb=-4",
+                           "gate=edge/transform=bounded/fast", "gate=model/transform=bounded/a_log=off"}) {
+    const Case raw = gdn("len=70+0+9,HK=1,HV=3,K=16,V=8,cap=90/bf16/h0=normal=1/raw_gate=on/" + std::string(axes));
+    const Tensors inputs = make_inputs(raw);
+    Problem gate = raw.problem, plain = raw.problem;
+    gate.op = "gate";
+    gate.io = raw.problem.gate_dtype;
+    plain.raw_gate = Switch::off;
+    Tensors transformed = inputs;
+    transformed["g"] = get(run(gate, inputs, staging("gate.f32"), false), "g");
+    for (const char* name : {"recurrent.f32", "chunk64.io", "chunk_sm80.plain", "chunk_sm90.plain"}) {
+      const Tensors got = run(raw.problem, inputs, staging(name), false),
+                    want = run(plain, transformed, staging(name), false);
+      for (const auto& [tensor, t] : want) EXPECT_TRUE(bitwise_equal(get(got, tensor), t)) << axes << " " << name;
     }
   }
 }

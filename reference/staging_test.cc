@@ -18,6 +18,7 @@ namespace deltagauge::reference {
 namespace {
 
 constexpr const char* kSmall[] = {"gdn/fwd/len=70+0+5,cap=90,HK=1,HV=2,K=16,V=24/bf16/h0=normal=1",
+                                  "gdn/fwd/len=70+0+5,cap=90,HK=1,HV=2,K=16,V=24/bf16/gdtype=bf16/raw_gate=on/l2norm=on",
                                   "l2norm/fwd/len=9+3,cap=20,HK=2,K=24/f16", "gate/fwd/len=9+3,cap=20,HV=3/bf16"};
 
 TEST(Staging, names_are_unique_and_found) {

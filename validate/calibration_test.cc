@@ -34,6 +34,8 @@ constexpr const char* kSettings[] = {
     "gate=none/beta=wide/h0=zero",
     "gate=mild/h0=normal=1/v=normal=0",
     "gate=mild/h0=normal=1/l2norm=on",
+    "gate=model/raw_gate=on/h0=normal=1",
+    "gate=mild/h0=normal=1/raw_gate=on/transform=bounded/l2norm=on",
 };
 
 struct Trial {
@@ -71,7 +73,7 @@ struct Worst {
 // The f32 recurrence as a GPU would sum it: `lanes` partial sums of fused products, folded in halves.
 Tensors recurrence_in_lanes(const Problem& p, const Tensors& inputs, std::size_t lanes) {
   const auto q = to_f64(get(inputs, "q")), k = to_f64(get(inputs, "k")), v = to_f64(get(inputs, "v"));
-  const auto g = to_f64(get(inputs, "g")), beta = to_f64(get(inputs, "beta"));
+  const auto g = to_f64(log_decays(p, inputs)), beta = to_f64(get(inputs, "beta"));
   const auto K = static_cast<std::size_t>(p.K), V = static_cast<std::size_t>(p.V), HV = static_cast<std::size_t>(p.HV);
   const auto HK = static_cast<std::size_t>(p.HK), group = HV / HK;
   const auto dot = [&](const float* a, const double* b, float scale) {
@@ -177,8 +179,9 @@ TEST(Calibration, RightAnswersPassInF32WhateverTheOrderOfSummation) {
 
 TEST(Calibration, TheFloorLetsNoFaultOfAnF32KernelPass) {
   double weakest = HUGE_VAL;
-  for (const char* axes : {"gate=strong/h0=normal=1", "gate=strong/h0=zero", "gate=mild/h0=normal=1/scale=1",
-                           "gate=mild/keys=rho=0.9/h0=normal=1", "gate=strong/h0=normal=100"}) {
+  for (const char* axes :
+       {"gate=strong/h0=normal=1", "gate=strong/h0=zero", "gate=mild/h0=normal=1/scale=1",
+        "gate=mild/keys=rho=0.9/h0=normal=1", "gate=strong/h0=normal=100", "gate=model/raw_gate=on/h0=normal=1"}) {
     Trial trial("len=70+0+131+1,HK=2,HV=4,K=64,V=64", "f32", axes, 42);
     for (const reference::Fault& fault : reference::faults("gdn")) {
       if (!fault.shows(trial.problem())) continue;

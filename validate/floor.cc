@@ -4,11 +4,27 @@
 #include <cmath>
 #include <limits>
 
+#include "core/inputs.h"
+
 namespace deltagauge::validate {
 namespace {
 
 double unit_of(reference::Accumulate accumulate) {
   return accumulate == reference::Accumulate::tensor_core ? 2 * unit_roundoff(DType::f32) : unit_roundoff(DType::f32);
+}
+
+// The error of a gate's transform over the unit roundoff. softplus: y rounds once, a condition of |y| below 0 and 1 above;
+// exp and log1p within 2 units each, a product; exp(A_log) 2 units and its argument. bounded: sigmoid(a y) has the condition
+// |a y| below 0.
+double gate_error(const Problem& p, double y, const Tensor* logs, std::int64_t head) {
+  if (std::isinf(y)) return 0;
+  const bool softplus = p.transform == "softplus";
+  const double A_log = logs ? logs->load(head) : 0, a = std::exp(A_log), z = softplus ? y : a * y;
+  const double condition = z < 0 ? -z : 1;
+  const double steps = (logs ? 2 + std::abs(A_log) : 0) * (softplus ? 1 : 1 + condition) + 2 * condition + 6;
+  const double g =
+      softplus ? a * (std::max(y, 0.0) + std::log1p(std::exp(-std::abs(y)))) : std::abs(p.lower_bound) / (1 + std::exp(-z));
+  return steps * g;
 }
 
 // What the floors need of gdn's inputs: norms of rows, gates and betas, in f64.
@@ -17,6 +33,7 @@ struct Sizes {
   std::vector<double> k, q;                             // [T, HK] norms, as the recurrence sees them
   std::vector<double> v;                                // [T, HV, V]
   std::vector<double> g, beta;                          // [T, HV]
+  std::vector<double> g_error;                          // [T, HV] of a transform, over u; 0 without one
   std::vector<double> h0;                               // [N or P, HV, V] norms of the initial state's rows, or empty
   std::vector<std::int64_t> slots = p.state_indices();  // of a pool, or empty
   std::vector<bool> has = p.has_initial_state();
@@ -26,8 +43,16 @@ struct Sizes {
         k(norms(inputs, "k")),
         q(norms(inputs, "q")),
         v(to_f64(get(inputs, "v"))),
-        g(to_f64(get(inputs, "g"))),
-        beta(to_f64(get(inputs, "beta"))) {
+        g(to_f64(log_decays(p, inputs))),
+        beta(to_f64(get(inputs, "beta"))),
+        g_error(g.size(), 0) {
+    if (p.raw_gate == Switch::on) {
+      const Tensor &raw = get(inputs, "raw_gate"), &bias = get(inputs, "dt_bias"), *A_log = find(inputs, "A_log");
+      for (std::int64_t i = 0; i < p.tokens() * p.HV; ++i) {
+        const double e = gate_error(p, raw.load(i) + bias.load(i % p.HV), A_log, i % p.HV);
+        if (std::isfinite(e)) g_error[static_cast<std::size_t>(i)] = e;
+      }
+    }
     if (find(inputs, "initial_state")) h0 = norms(inputs, "initial_state");
     if (p.l2norm == Switch::on)
       for (auto* norm : {&k, &q})
@@ -72,7 +97,8 @@ struct Walk {
       const std::int64_t t = s.token + i;
       const double g = in.g[in.gate_at(t, s.head)], beta = in.beta[in.gate_at(t, s.head)], k = in.k[in.key_at(t, s.head)];
       b = chunk == 0 || i % chunk == 0 ? g : b + g;
-      const double decay = std::exp(g), exp_error = decay > 0 ? u * (2 + std::abs(b)) : 0;
+      const double of_g = in.g_error[in.gate_at(t, s.head)];
+      const double decay = std::exp(g), exp_error = decay > 0 ? u * (2 + std::abs(b) + of_g) : 0;
       for (std::size_t v = 0; v < V; ++v) {
         const double value = std::abs(in.v[static_cast<std::size_t>(t * p.HV + s.head) * V + v]);
         state2[v] *= decay * decay;
@@ -153,11 +179,12 @@ void chunk_floor(const Sizes& in, const reference::Staging& staging, std::string
     for (std::int64_t start = 0; start < s.count; start += step) {
       const std::int64_t count = std::min(step, s.count - start), token = s.token + start;
       const auto bound = bound_of(in, s.head, token, count);
-      std::vector<double> b(static_cast<std::size_t>(count)), operand(static_cast<std::size_t>(count), 0);
-      double sum = 0;
+      std::vector<double> b(static_cast<std::size_t>(count)), operand(static_cast<std::size_t>(count), 0), b_error2 = b;
+      double sum = 0, error2 = 0;  // of the gates' own errors: the variance since the chunk's start
       for (std::int64_t i = 0; i < count; ++i) {
         const std::size_t at = in.gate_at(token + i, s.head);
         b[static_cast<std::size_t>(i)] = sum += in.g[at];
+        b_error2[static_cast<std::size_t>(i)] = error2 += in.g_error[at] * in.g_error[at];
         double value = 0;
         for (std::size_t v = 0; v < V; ++v) value += in.v[at * V + v] * in.v[at * V + v];
         operand[static_cast<std::size_t>(i)] =
@@ -169,7 +196,8 @@ void chunk_floor(const Sizes& in, const reference::Staging& staging, std::string
           const double entry = bound[static_cast<std::size_t>(i * count + j)];
           if ((matrix && j == i) || !(entry > 0) || !std::isfinite(entry)) continue;
           const double gates = std::abs(b[static_cast<std::size_t>(i)]) + std::abs(b[static_cast<std::size_t>(j)]);
-          const double terms = std::sqrt(static_cast<double>(p.K + i)) + 2 + gates;
+          const double between = b_error2[static_cast<std::size_t>(i)] - b_error2[static_cast<std::size_t>(j)];
+          const double terms = std::sqrt(static_cast<double>(p.K + i)) + 2 + gates + std::sqrt(between);
           const double e = u * terms * entry * (matrix ? 1 : operand[static_cast<std::size_t>(j)]);
           if (std::isfinite(e)) total += e * e;
         }
@@ -182,13 +210,17 @@ void chunk_floor(const Sizes& in, const reference::Staging& staging, std::string
 void g_cum_floor(const Sizes& in, const Rows& rows, std::vector<double>& floor) {
   const Problem& p = in.p;
   for (const Series& s : rows.series) {
-    std::vector<double> sum(static_cast<std::size_t>(p.HV), 0);
+    std::vector<double> sum(static_cast<std::size_t>(p.HV), 0), own(sum.size(), 0);
     for (std::int64_t i = 0; i < s.count; ++i) {
       double total = 0;
       for (std::int64_t h = 0; h < p.HV; ++h) {
         double& b = sum[static_cast<std::size_t>(h)];
         b = (i % p.chunk ? b : 0) + in.g[in.gate_at(s.token + i, h)];
-        const double e = unit_roundoff(DType::f32) * std::sqrt(static_cast<double>(i % p.chunk + 1)) * b;
+        double& error2 = own[static_cast<std::size_t>(h)];
+        const double of_g = in.g_error[in.gate_at(s.token + i, h)];
+        error2 = (i % p.chunk ? error2 : 0) + of_g * of_g;
+        const double e =
+            unit_roundoff(DType::f32) * (std::sqrt(static_cast<double>(i % p.chunk + 1)) * std::abs(b) + std::sqrt(error2));
         if (std::isfinite(e)) total += e * e;
       }
       floor[static_cast<std::size_t>(s.first + i * s.stride)] = std::sqrt(total);
@@ -209,12 +241,10 @@ void l2norm_floor(const Problem& p, const Tensors& inputs, const Rows& rows, std
     }
 }
 
-// softplus: y rounds once, a condition of |y| below 0 and 1 above; exp and log1p within 2 units each, a product; exp(A_log)
-// 2 units and its argument. bounded: sigmoid(a y) has the condition |a y| below 0.
 void gate_floor(const Problem& p, const Tensors& inputs, const Rows& rows, std::vector<double>& floor) {
   const auto raw = to_f64(get(inputs, "raw_gate")), bias = to_f64(get(inputs, "dt_bias"));
   const Tensor* logs = find(inputs, "A_log");
-  const bool softplus = p.transform == "softplus", channel = p.per == "channel";
+  const bool channel = p.per == "channel";
   const double u = unit_roundoff(DType::f32);
   for (const Series& s : rows.series)
     for (std::int64_t i = 0; i < s.count; ++i) {
@@ -222,14 +252,9 @@ void gate_floor(const Problem& p, const Tensors& inputs, const Rows& rows, std::
       double total = 0;
       for (std::int64_t j = 0; j < rows.width; ++j) {
         const std::int64_t head = channel ? s.head : j;
-        const double A_log = logs ? logs->load(head) : 0, a = std::exp(A_log);
         const double x = raw[static_cast<std::size_t>(row * rows.width + j)];
-        const double y = x + bias[static_cast<std::size_t>(channel ? head * p.K + j : j)], z = softplus ? y : a * y;
-        const double condition = z < 0 ? -z : 1;
-        const double steps = (logs ? 2 + std::abs(A_log) : 0) * (softplus ? 1 : 1 + condition) + 2 * condition + 6;
-        const double g = softplus ? a * (std::max(y, 0.0) + std::log1p(std::exp(-std::abs(y))))
-                                  : std::abs(p.lower_bound) / (1 + std::exp(-z));
-        const double e = u * steps * g;
+        const double y = x + bias[static_cast<std::size_t>(channel ? head * p.K + j : j)];
+        const double e = u * gate_error(p, y, logs, head);
         if (std::isfinite(e)) total += e * e;
       }
       floor[static_cast<std::size_t>(row)] = std::sqrt(total);

@@ -6,6 +6,7 @@
 // d = exp(g_t), b the running sum of g since the chunk began, s = |row of S| and e = its error:
 //   s <- d s       e^2 <- d^2 e^2 + (u (2 + |b|) s)^2               exp and its argument
 //   w  = beta u (sqrt(K) s |k| + |v|)                               u_t = beta (v - D k)
+// A g that is transformed here has an error c u of its own, by the steps of gate_floor: |b| + c in place of |b|.
 //   e^2 <- e^2 + (|k| w)^2 + (u s)^2       s^2 <- s^2 + (beta |k| |v|)^2
 //   o: scale |q| (e + sqrt(K) u s)         v_new: w + beta |k| e
 // (I - beta k k^T) does not amplify for beta |k|^2 <= 2. Beside 16-bit storage F is below a hundredth of B.

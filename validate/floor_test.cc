@@ -42,12 +42,14 @@ TEST(Floor, ScalesWithValuesAndState) {
 }
 
 TEST(Floor, IsZeroPastTheActiveEndAndFiniteUnderAnyGate) {
-  const Case c = parse_id("gdn/fwd/len=40+3,HK=1,HV=2,K=16,V=8,cap=50/f32/gate=edge/h0=normal=1/seed=1");
-  const Tensors inputs = make_inputs(c);
-  const auto floor = floor_of(c.problem, inputs, "chunk64.f32", "o", {50, 2, 8});
-  for (std::size_t row = 0; row < floor.size(); ++row) {
-    EXPECT_TRUE(std::isfinite(floor[row])) << row;
-    EXPECT_EQ(floor[row] == 0, row >= 86) << row;
+  for (const std::string gate : {"edge", "edge/raw_gate=on", "edge/raw_gate=on/transform=bounded"}) {
+    const Case c = parse_id("gdn/fwd/len=40+3,HK=1,HV=2,K=16,V=8,cap=50/f32/h0=normal=1/seed=1/gate=" + gate);
+    const Tensors inputs = make_inputs(c);
+    const auto floor = floor_of(c.problem, inputs, "chunk64.f32", "o", {50, 2, 8});
+    for (std::size_t row = 0; row < floor.size(); ++row) {
+      EXPECT_TRUE(std::isfinite(floor[row])) << gate << " " << row;
+      EXPECT_EQ(floor[row] == 0, row >= 86) << gate << " " << row;
+    }
   }
 }
 
@@ -118,7 +120,8 @@ INSTANTIATE_TEST_SUITE_P(All, FloorIn,
                          testing::Values(Setting{"gate=strong/h0=normal=1"}, Setting{"gate=none/h0=zero"},
                                          Setting{"gate=mild/keys=rho=0.9/h0=normal=1"},
                                          Setting{"gate=constant=-0.001/keys=repeated/beta=const=0.835/h0=zero", true},
-                                         Setting{"gate=model/h0=normal=100"},
+                                         Setting{"gate=model/h0=normal=100"}, Setting{"gate=model/raw_gate=on/h0=normal=1"},
+                                         Setting{"gate=strong/raw_gate=on/transform=bounded/h0=normal=1"},
                                          Setting{"gate=mild/keys=alternating/h0=normal=1", true}));
 
 class DecodeFloorIn : public testing::TestWithParam<const char*> {

@@ -58,8 +58,8 @@ double top_io(const Problem& p) { return largest_finite(p.io); }
 double top_beta(const Problem&) { return 2; }
 
 constexpr Quantity kQuantities[] = {
-    {"g", "|g| of every token", 0x1p-10, 2, top_gate, set_g},
-    {"sum_g", "sum of |g| over a chunk, all of it at one token", 0x1p-10, 2, top_gate, set_sum_g},
+    {"g", "|g| of every token", 0x1p-10, 2, top_gate, set_g, true},
+    {"sum_g", "sum of |g| over a chunk, all of it at one token", 0x1p-10, 2, top_gate, set_sum_g, true},
     {"h0", "|h0| of every element of the initial state", 1, 16, top_state, set_h0},
     {"v", "|v| of every element", 1, 16, top_io, set_v},
     {"beta", "beta of every token", 0x1p-6, 2, top_beta, set_beta},

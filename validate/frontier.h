@@ -23,6 +23,7 @@ struct Quantity {
   double start, factor;
   double (*top)(const Problem& problem);
   void (*set)(Case& c, double x);
+  bool of_g = false;  // it sets g, which a case with raw_gate=on has not
 };
 std::span<const Quantity> quantities();                // g sum_g h0 v beta
 const Quantity& find_quantity(std::string_view name);  // throws Error naming the known ones

@@ -119,6 +119,9 @@ Result run_job(const Job& job, const std::function<Context&()>& context, Draws& 
     if (const auto why = job.backend->unsupported(problem)) {
       result.outcome = options.cuda_missing_is_failure && why->starts_with("no GPU") ? Outcome::fail : Outcome::skip;
       result.reason = *why;
+    } else if (job.quantity && job.quantity->of_g && problem.raw_gate == Switch::on) {
+      result.outcome = Outcome::skip;
+      result.reason = "raw_gate: expected off for quantity " + std::string(job.quantity->name) + ", got on";
     } else {
       result = job.quantity ? frontier(job.test->test, *job.backend, *job.quantity, draws) : range_row(job, context());
     }

@@ -1,4 +1,4 @@
-// The judge judged: planted faults must be caught, correct variants must pass, over six input regimes (and four more that
+// The judge judged: planted faults must be caught, correct variants must pass, over six input regimes (and five more that
 // single faults need) and both 16-bit dtypes. Numerical faults and variants are held against the budget of chunk64.io,
 // whatever they do themselves; memory faults go through the check that must catch them. gdn_decode then the same way.
 #include <algorithm>
@@ -43,6 +43,7 @@ constexpr Setting kSettings[] = {
     {"G repeated keys, beta 0.835", "gate=constant=-0.001/keys=repeated/beta=const=0.835/h0=zero"},
     {"H mild gates, h0 1e6 N(0,1)", "gate=mild/h0=normal=1e6", false},
     {"I l2norm of small keys", "gate=mild/l2norm=on/kscale=0.001/h0=normal=1"},
+    {"J raw gates of a model", "gate=model/raw_gate=on/h0=normal=1"},
     {"L lattice", "gate=none/data=lattice/h0=normal=1"},
 };
 // Correct ways that do not round as chunk64.io does. With repeated keys an error grows with the chunk, so that a kernel of

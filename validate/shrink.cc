@@ -27,6 +27,10 @@ constexpr std::pair<std::string_view, const char*> kPlain[] = {{"cap", "0"},
                                                                {"h0", "none"},
                                                                {"h0", "zero"},
                                                                {"l2norm", "off"},
+                                                               {"a_log", "on"},
+                                                               {"transform", "softplus"},
+                                                               {"lb", "-5"},
+                                                               {"raw_gate", "off"},
                                                                {"gate", "none"},
                                                                {"gate", "constant=-1"},
                                                                {"gate", "constant=-0.5"},
@@ -193,6 +197,10 @@ class Shrinker {
       }
       if (axis == "h0" && c.problem.h0.kind == "none")
         std::erase_if(c.overrides, [](const Override& o) { return o.tensor == "initial_state"; });
+      if (axis == "raw_gate")
+        std::erase_if(c.overrides, [](const Override& o) {
+          return o.tensor == "raw_gate" || o.tensor == "A_log" || o.tensor == "dt_bias";
+        });
       if (!plain.contains(axis) && (c == best_.smallest || take(c))) plain.insert(axis);
     }
     Case c = best_.smallest;
@@ -220,6 +228,7 @@ class Shrinker {
 
   void values(const std::string& tensor) {
     const bool lattice = problem().data.kind == "lattice", vectors = tensor == "q" || tensor == "k";
+    if (lattice && (tensor == "raw_gate" || tensor == "A_log" || tensor == "dt_bias")) return;  // its gates are 0 or closed
     const TensorSpec spec = spec_of(tensor);
     const std::int64_t rows = spec.token_dim == 0 ? problem().tokens() : spec.shape[0];
     const std::int64_t width =

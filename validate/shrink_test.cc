@@ -28,6 +28,7 @@ constexpr const char* kRegimes[] = {
     "bf16/gate=constant=-0.001/keys=repeated/beta=const=0.835/h0=zero/seed=42",
     "bf16/gate=mild/h0=normal=1e6/seed=42",
     "bf16/gate=mild/l2norm=on/kscale=0.001/h0=normal=1/seed=42",
+    "bf16/gate=model/raw_gate=on/h0=normal=1/seed=42",
     "bf16/gate=none/data=lattice/h0=normal=1/seed=42",
     "bf16/gate=mild/h0=normal=1/slots=6/slot_pad=8/seed=42",
 };
@@ -123,6 +124,17 @@ TEST(Shrink, AFaultOfOneTokenOpsToOneSequenceAndOneHead) {
   EXPECT_EQ(p.lengths, std::vector<std::int64_t>{1});
   EXPECT_EQ(p.HK, 1);
   EXPECT_EQ(p.HV, 1);
+}
+
+TEST(Shrink, ARawGateToPlainGatesWhereTheFaultIsElsewhere) {
+  const auto& fault = reference::fault("error_before_decay");
+  const PlantedBackend backend("planted", kStaging, [&fault](const Problem& p, const Tensors& inputs, bool) {
+    return reference::run_with_fault(p, inputs, reference::staging(kStaging), fault);
+  });
+  const Case c = parse_id(
+      "gdn/fwd/len=9+5,HK=1,HV=2,K=8,V=8/f32/gate=strong/raw_gate=on/transform=bounded/lb=-1/a_log=off/h0=normal=1/"
+      "dt_bias[1]=0.5/seed=1");
+  EXPECT_EQ(shrink(c, judge_of(backend, "accuracy"), {}).smallest.problem.raw_gate, Switch::off);
 }
 
 TEST(Shrink, RefusesACaseThatDoesNotFail) {

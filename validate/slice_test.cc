@@ -17,6 +17,7 @@ TEST(Slice, of_inputs_and_outputs_agrees_with_running_the_part_alone) {
   for (const char* id :
        {"gdn/fwd/len=70+0+33,HK=2,HV=4,K=16,V=32/bf16/gate=mild/keys=iid/precise/h0=normal=1/seed=3",
         "gdn/fwd/len=9+9,HK=3,HV=3,K=16,V=16/f16/gate=strong/keys=iid/precise/layout=dense/seed=4",
+        "gdn/fwd/len=70+0+33,HK=2,HV=4,K=16,V=32/bf16/gate=model/raw_gate=on/transform=bounded/seed=3",
         "gdn_decode/fwd/len=1x3,HK=2,HV=4,K=8,V=4,cap=5/bf16/h0=normal=1/slots=7/slot_pad=3/idx=4+-1+6/has=0+1+1/seed=2",
         "l2norm/fwd/len=5+6,HK=3,K=16/bf16/precise/seed=1", "gate/fwd/len=5+6,HV=3,K=4/bf16/precise/per=channel/seed=1"}) {
     const Case whole = parse_id(id);

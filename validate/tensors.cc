@@ -14,8 +14,20 @@ namespace deltagauge::validate {
 namespace {
 
 constexpr std::string_view kFloats16[] = {"f32", "bf16", "f16"};
-constexpr std::string_view kTensors[] = {
-    "q", "k", "v", "g", "beta", "o", "initial_state", "state_indices", "has_initial_state", "cu_seqlens", "final_state"};
+constexpr std::string_view kTensors[] = {"q",
+                                         "k",
+                                         "v",
+                                         "g",
+                                         "beta",
+                                         "raw_gate",
+                                         "A_log",
+                                         "dt_bias",
+                                         "o",
+                                         "initial_state",
+                                         "state_indices",
+                                         "has_initial_state",
+                                         "cu_seqlens",
+                                         "final_state"};
 // What set the inputs when they were drawn: it says nothing about tensors that are given.
 constexpr std::string_view kDrawing[] = {"ids", "gate", "keys", "beta", "v", "h0", "data", "kscale", "seed"};
 constexpr std::int64_t kMaxBatch = 1 << 24;
@@ -173,10 +185,36 @@ void pool_from(const Tensors& tensors, Problem& p) {
 void check_values(const Tensors& inputs, std::int64_t active, bool pool) {
   const auto finite = [](double x) { return std::isfinite(x); };
   for (const std::string_view t : {"q", "k", "v"}) expect_values(t, get(inputs, t), active, "finite values", finite);
-  expect_values("g", get(inputs, "g"), active, "natural-log decays, at most 0", [](double x) { return x <= 0; });
+  if (const Tensor* g = find(inputs, "g"))
+    expect_values("g", *g, active, "natural-log decays, at most 0", [](double x) { return x <= 0; });
+  if (const Tensor* raw = find(inputs, "raw_gate"))
+    expect_values("raw_gate", *raw, active, "numbers", [](double x) { return !std::isnan(x); });
+  for (const std::string_view t : {"A_log", "dt_bias"})
+    if (const Tensor* of_head = find(inputs, t)) expect_values(t, *of_head, of_head->dim(0), "finite values", finite);
   expect_values("beta", get(inputs, "beta"), active, "values in [0, 2]", [](double x) { return x >= 0 && x <= 2; });
   if (const Tensor* h0 = find(inputs, "initial_state"); h0 && !pool)  // refuse_inputs looks at the slots that are read
     expect_values("initial_state", *h0, h0->dim(0), "finite values", finite);
+}
+
+// raw_gate and a_log: of the tensors. The transform has to be said: a model is served wrongly by the other one, silently.
+void gate_from(const Tensors& tensors, std::span<const std::pair<std::string, std::string>> settings, Problem& p) {
+  const bool raw = find(tensors, "raw_gate");
+  if (raw && find(tensors, "g")) fail("raw_gate: expected no g beside it, got both");
+  for (const std::string_view name : {"A_log", "dt_bias"})
+    if (!raw && find(tensors, name)) fail(name, ": expected raw_gate beside it, got none");
+  const bool said = p.raw_gate == Switch::on || std::any_of(settings.begin(), settings.end(), [](const auto& setting) {
+                      return setting.first == "transform";
+                    });
+  if (raw && !said)
+    fail(
+        "raw_gate: expected --set transform=softplus or --set transform=bounded, since the tensors do not show which, "
+        "got neither");
+  if (!raw) {
+    const Problem plain;
+    p.transform = plain.transform, p.lower_bound = plain.lower_bound;
+  }
+  p.raw_gate = raw ? Switch::on : Switch::off;
+  p.a_log = raw && !find(tensors, "A_log") ? Switch::off : Switch::on;
 }
 
 // The case as far as the file's metadata and the settings say; tensors say the rest.
@@ -190,6 +228,7 @@ Case base_case(const Safetensors& file, std::string_view op, std::span<const std
     }
   }
   if (c.problem.op != op) fail("deltagauge.case in the file: expected op ", op, ", got ", c.problem.op);
+  gate_from(file.tensors, settings, c.problem);
   for (const auto& [axis, text] : settings) {
     if (std::find(std::begin(kDrawing), std::end(kDrawing), axis) != std::end(kDrawing))
       fail("--set ", axis, "=", text, ": expected no axis that says how inputs are drawn, since the file gives them");
@@ -214,6 +253,13 @@ void sizes_from(const Reader& read, const Tensors& tensors, Problem& p) {
   pool_from(tensors, p);
 }
 
+// [HV], which a model may hold in 16 bits and a call takes in f32.
+Tensor of_heads(const Reader& read, std::string_view tensor, const Problem& p) {
+  const Tensor& t = read.exact(tensor, {p.HV});
+  dtype_among(tensor, t.dtype(), kFloats16);
+  return cast(t, DType::f32);
+}
+
 Tensors inputs_from(const Reader& read, const Tensors& tensors, Problem& p) {
   Tensors inputs;
   p.io = dtype_among("q", get(tensors, "q").dtype(), kFloats16);
@@ -223,10 +269,13 @@ Tensors inputs_from(const Reader& read, const Tensors& tensors, Problem& p) {
   inputs["q"] = read.tokens("q", {p.HK, p.K});
   inputs["k"] = read.tokens("k", {p.HK, p.K});
   inputs["v"] = read.tokens("v", {p.HV, p.V});
-  inputs["g"] = read.has("g") ? read.tokens("g", {p.HV}) : filled({read.T, p.HV}, 0);
+  const std::string gate = p.raw_gate == Switch::on ? "raw_gate" : "g";
+  inputs[gate] = read.has(gate) ? read.tokens(gate, {p.HV}) : filled({read.T, p.HV}, 0);
   inputs["beta"] = read.has("beta") ? read.tokens("beta", {p.HV}) : filled({read.T, p.HV}, 1);
-  p.gate_dtype = dtype_among("g", inputs["g"].dtype(), kFloats16);
+  p.gate_dtype = dtype_among(gate, inputs[gate].dtype(), kFloats16);
   p.beta_dtype = dtype_among("beta", inputs["beta"].dtype(), kFloats16);
+  if (p.a_log == Switch::on && p.raw_gate == Switch::on) inputs["A_log"] = of_heads(read, "A_log", p);
+  if (p.raw_gate == Switch::on) inputs["dt_bias"] = read.has("dt_bias") ? of_heads(read, "dt_bias", p) : filled({p.HV}, 0);
   if (read.has("initial_state")) {
     inputs["initial_state"] = read.exact("initial_state", {p.slots ? p.slots : p.sequences(), p.HV, p.V, p.K});
     p.state = dtype_among("initial_state", inputs["initial_state"].dtype(), kStates);

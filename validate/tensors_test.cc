@@ -146,8 +146,13 @@ TEST(CaseFromTensors, says_what_is_wrong_expected_and_got) {
       {error_of(dumped(kCase), {{"keys", "repeated"}}),
        "--set keys=repeated: expected no axis that says how inputs are drawn"},
       {broken("Beta", Tensor(DType::f32, {5, 2})), "tensor 'Beta': not supported for op gdn, which takes q k v g beta"},
-      {broken("A_log", Tensor(DType::f32, {2})), "tensor 'A_log': not supported for op gdn"},
-      {broken("raw_gate", Tensor(DType::f32, {5, 2})), "tensor 'raw_gate': not supported for op gdn"},
+      {broken("raw_beta", Tensor(DType::f32, {5, 2})), "tensor 'raw_beta': not supported for op gdn"},
+      {broken("A_log", Tensor(DType::f32, {2})), "A_log: expected raw_gate beside it, got none"},
+      {broken("dt_bias", Tensor(DType::f32, {2})), "dt_bias: expected raw_gate beside it, got none"},
+      {broken("raw_gate", Tensor(DType::f32, {5, 2})), "raw_gate: expected no g beside it, got both"},
+      {error_of(dumped(kCase), {{"transform", "bounded"}}),
+       "transform: expected raw_gate=on beside it, since g is no raw gate, got raw_gate=off"},
+      {error_of(dumped(kCase), {{"raw_gate", "on"}}), "--set raw_gate=on: the tensors of the file say otherwise"},
       {broken("has_initial_state", Tensor(DType::boolean, {3})),
        "has_initial_state: expected state_indices beside it, got none"},
       {broken("state_indices", Tensor(DType::f32, {3})), "state_indices: expected dtype i32 or i64, got f32"},
@@ -158,6 +163,57 @@ TEST(CaseFromTensors, says_what_is_wrong_expected_and_got) {
   other.metadata["deltagauge.case"] = "gdn/fwd/len=x";
   EXPECT_EQ(error_of(other).substr(0, 40), "deltagauge.case in the file: len: expect");
   EXPECT_THROW(case_from_tensors(dumped(kCase), "l2norm", {}), Error);
+}
+
+constexpr const char* kRaw =
+    "gdn/fwd/len=3+0+2,HK=1,HV=2,K=4,V=2/bf16/gate=model/gdtype=f16/raw_gate=on/transform=bounded/lb=-4/seed=5";
+
+TEST(CaseFromTensors, takes_a_raw_gate_whose_transform_is_said) {
+  Safetensors file = dumped(kRaw);
+  Case expected = parse_id(kRaw);
+  expected.seed = 0;
+  expected.problem.gate = {"mild"};
+  expected.problem.data = {"file"};
+  const Settings said{{"transform", "bounded"}, {"lb", "-4"}};
+  const GivenCase given = case_from_tensors(file, "gdn", said);
+  EXPECT_EQ(to_id(given.test), to_id(expected));
+  for (const TensorSpec& spec : op_info("gdn").inputs(given.test.problem))
+    EXPECT_TRUE(bitwise_equal(get(given.inputs, spec.name), get(file.tensors, spec.name))) << spec.name;
+  file.metadata["deltagauge.case"] = kRaw;
+  EXPECT_EQ(case_from_tensors(file, "gdn", {}).test.problem.lower_bound, -4);
+  EXPECT_EQ(case_from_tensors(file, "gdn", Settings{{"transform", "softplus"}}).test.problem.transform, "softplus");
+  file.tensors.erase("A_log");
+  file.tensors["dt_bias"] = cast(get(file.tensors, "dt_bias"), DType::bf16);
+  const GivenCase short_of = case_from_tensors(file, "gdn", {});
+  EXPECT_EQ(short_of.test.problem.a_log, Switch::off);
+  EXPECT_EQ(get(short_of.inputs, "dt_bias").dtype(), DType::f32);
+  file.tensors.erase("dt_bias");
+  EXPECT_EQ(to_f64(get(case_from_tensors(file, "gdn", {}).inputs, "dt_bias")), std::vector<double>(2, 0));
+}
+
+TEST(CaseFromTensors, says_what_is_wrong_with_a_raw_gate) {
+  const Settings said{{"transform", "softplus"}};
+  const auto with = [](std::string_view name, Tensor tensor) {
+    Safetensors file = dumped(kRaw);
+    file.tensors[std::string(name)] = std::move(tensor);
+    return file;
+  };
+  const auto poisoned = [](std::string_view name, double value) {
+    Safetensors file = dumped(kRaw);
+    file.tensors[std::string(name)].store(1, value);
+    return file;
+  };
+  EXPECT_EQ(error_of(dumped(kRaw)),
+            "raw_gate: expected --set transform=softplus or --set transform=bounded, since the tensors do not show which, "
+            "got neither");
+  EXPECT_EQ(error_of(with("raw_gate", Tensor(DType::f32, {5, 3})), said), "raw_gate: expected shape [5, 2], got [5, 3]");
+  EXPECT_EQ(error_of(with("A_log", Tensor(DType::f32, {1})), said), "A_log: expected shape [2], got [1]");
+  EXPECT_EQ(error_of(with("dt_bias", Tensor(DType::i32, {2})), said), "dt_bias: expected dtype f32 bf16 f16, got i32");
+  EXPECT_EQ(error_of(poisoned("raw_gate", NAN), said),
+            "raw_gate: expected numbers; 1 of 10 values are not, first at [0, 1]: nan");
+  EXPECT_EQ(error_of(poisoned("raw_gate", -INFINITY), said), "");
+  EXPECT_EQ(error_of(poisoned("A_log", INFINITY), said),
+            "A_log: expected finite values; 1 of 2 values are not, first at [1]: inf");
 }
 
 TEST(CaseFromTensors, takes_a_case_without_tokens_back) {

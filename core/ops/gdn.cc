@@ -1,5 +1,6 @@
 // gdn: the gated delta rule, docs/math.md#gdn. Per sequence and value head, S [V, K]:
 //   D_t = exp(g_t) S_{t-1};  u_t = beta_t (v_t - D_t k_t);  S_t = D_t + u_t k_t^T;  o_t = scale S_t q_t
+// With raw_gate=on g is what the gate op makes of raw_gate, per head.
 #include "core/ops/ops.h"
 
 namespace deltagauge {
@@ -10,8 +11,12 @@ std::vector<TensorSpec> inputs(const Problem& p) {
   std::vector<TensorSpec> specs{{"q", p.io, {T, p.HK, p.K}, 0},
                                 {"k", p.io, {T, p.HK, p.K}, 0},
                                 {"v", p.io, {T, p.HV, p.V}, 0},
-                                {"g", p.gate_dtype, {T, p.HV}, 0},
+                                {p.raw_gate == Switch::on ? "raw_gate" : "g", p.gate_dtype, {T, p.HV}, 0},
                                 {"beta", p.beta_dtype, {T, p.HV}, 0}};
+  if (p.raw_gate == Switch::on) {
+    if (p.a_log == Switch::on) specs.push_back({"A_log", DType::f32, {p.HV}});
+    specs.push_back({"dt_bias", DType::f32, {p.HV}});
+  }
   if (p.h0.kind != "none") specs.push_back({"initial_state", p.state, {p.slots ? p.slots : N, p.HV, p.V, p.K}});
   if (p.slots) {
     specs.push_back({"state_indices", DType::i32, {N}});

@@ -15,8 +15,8 @@ struct Maps {
   float* transition = nullptr;  // [N, HV, K, K] A
 };
 
-// span: the op on a rank's span, its segments as sequences. Of its pointers, q k v g beta cu_seqlens are read and nothing
-// else. Bytes of workspace; depends on sizes and dtypes only. Throws Error when the variant does not take them.
+// span: the op on a rank's span, its segments as sequences. Of its pointers, q k v g beta A_log dt_bias cu_seqlens are read
+// and else. Bytes of workspace; depends on sizes and dtypes only. Throws Error when the variant does not take them.
 std::size_t summarise_workspace(std::string_view variant, const gdn::Args& span);
 // workspace: summarise_workspace() bytes, 256-byte aligned. Checks every argument (throws Error with expected and got), then
 // enqueues on stream (a cudaStream_t). Never allocates, never synchronises.

@@ -1,5 +1,7 @@
-// The softplus gate, g = -exp(A_log) softplus(y), in FP32, and the sigmoid.
+// The gates g = -exp(A_log) softplus(y) and lower_bound sigmoid(exp(A_log) y) in FP32, and the sigmoid.
 #pragma once
+#include <cstdint>
+
 #include "kernels/device/math.cuh"
 
 namespace deltagauge::kernels {
@@ -9,6 +11,10 @@ struct GateScale {
   float a, A_log;
 };
 __device__ inline GateScale gate_scale(float A_log) { return {Precise::exp(A_log), A_log}; }
+// Without A_log a is exactly 1.
+__device__ inline GateScale head_scale(const float* A_log, std::uint32_t head) {
+  return A_log == nullptr ? GateScale{1.0f, 0.0f} : gate_scale(A_log[head]);
+}
 
 // a y. exp(A_log) may pass the largest f32 where the product does not: then its root is taken twice. a 0 is 0, always.
 __device__ inline float times(const GateScale& scale, float y) {
@@ -29,6 +35,11 @@ template <class Math>
 __device__ float scaled_sigmoid(float numerator, float z) {
   const float t = Math::exp(-fabsf(z));
   return Math::divide(z < 0.0f ? numerator * t : numerator, 1.0f + t);
+}
+
+template <class Math>
+__device__ float bounded_gate(float y, const GateScale& scale, float lower_bound) {
+  return scaled_sigmoid<Math>(lower_bound, times(scale, y));
 }
 
 }  // namespace deltagauge::kernels

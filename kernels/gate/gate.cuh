@@ -24,15 +24,10 @@ struct Params {
   bool wide;  // kPack neighbours can be read and written at once, and share a head or have one each
 };
 
-// Without A_log a is exactly 1.
-__device__ inline GateScale head_scale(const float* A_log, std::uint32_t head) {
-  return A_log == nullptr ? GateScale{1.0f, 0.0f} : gate_scale(A_log[head]);
-}
-
 template <class Math>
 __device__ float transform(const Args& p, float y, const GateScale& scale) {
   if (p.transform == Transform::softplus) return softplus_gate<Math>(y, scale);
-  return scaled_sigmoid<Math>(p.lower_bound, times(scale, y));
+  return bounded_gate<Math>(y, scale, p.lower_bound);
 }
 
 template <class Io, class Math>

@@ -72,6 +72,29 @@ TEST(Fwd, BadArgumentsGiveAnErrorWithExpectedAndGot) {
       {"recurrent", [](Args& a) { a.g = nullptr; }, "gdn.fwd: g: expected a device pointer, got null"},
       {"recurrent", [](Args& a) { a.beta = nullptr; }, "gdn.fwd: beta: expected a device pointer, got null"},
       {"recurrent", [](Args& a) { a.o = nullptr; }, "gdn.fwd: o: expected a device pointer, got null"},
+      {"recurrent", [](Args& a) { a.transform = Transform::softplus; },
+       "gdn.fwd: dt_bias: expected a device pointer, got null"},
+      {"recurrent", [](Args& a) { a.dt_bias = reinterpret_cast<const float*>(memory); },
+       "gdn.fwd: transform: expected softplus or bounded beside A_log or dt_bias, got none"},
+      {"chunk_sm80", [](Args& a) { a.A_log = reinterpret_cast<const float*>(memory); },
+       "gdn.fwd: transform: expected softplus or bounded beside A_log or dt_bias, got none"},
+      {"chunk_sm90",
+       [](Args& a) {
+         a.transform = Transform::softplus;
+         a.dt_bias = reinterpret_cast<const float*>(memory);
+         a.A_log = reinterpret_cast<const float*>(memory + 2);
+       },
+       "gdn.fwd: A_log: expected an address that is a multiple of 4 bytes, got remainder 2"},
+      {"recurrent",
+       [](Args& a) {
+         a.transform = Transform::softplus;
+         a.dt_bias = reinterpret_cast<const float*>(memory + 1);
+       },
+       "gdn.fwd: dt_bias: expected an address that is a multiple of 4 bytes, got remainder 1"},
+      {"recurrent", [](Args& a) { a.transform = Transform::bounded, a.lower_bound = 1; },
+       "gdn.fwd: lower_bound: expected a finite number <= 0, got 1"},
+      {"recurrent", [](Args& a) { a.transform = Transform::bounded, a.lower_bound = kNan; },
+       "gdn.fwd: lower_bound: expected a finite number <= 0, got nan"},
       {"recurrent", [](Args& a) { a.q = memory + 1; },
        "gdn.fwd: q: expected an address that is a multiple of 2 bytes, got remainder 1"},
       {"recurrent", [](Args& a) { a.g = memory + 2; },

@@ -2,7 +2,7 @@
 // grid: x = slot * HK + key head, or persistent (schedule.cuh)        block: two teams of 4 warps; warp w of a team owns
 // rows 16 w .. 16 w + 15
 //   team 0   k k^T, A and (I + A)^-1 of one value head of the group after the other (chunk_sm80_inverse.cuh)
-//   team 1   the gates, then q k^T and P of one value head after the other
+//   team 1   the gates, transformed first when asked, then q k^T and P of one value head after the other
 // shared: PrepareSmem; q and k are normalised there first when asked.
 #pragma once
 #include "kernels/device/convert.cuh"
@@ -11,6 +11,7 @@
 #include "kernels/device/tile.cuh"
 #include "kernels/gdn/chunk_sm80.cuh"
 #include "kernels/gdn/chunk_sm80_inverse.cuh"
+#include "kernels/gdn/raw_gate.cuh"
 #include "kernels/gdn/schedule.cuh"
 
 namespace deltagauge::kernels::gdn::chunk_sm80 {
@@ -61,7 +62,7 @@ __device__ inline long long fixed_log2(float g) {
   return __double2ll_rn((g2 < -160.0 ? -160.0 : g2) * kGateUnit);
 }
 
-// g and beta of a lane's two tokens; past the valid rows the gate is 0 and so is beta.
+// g and beta of a lane's two tokens as they stand in memory; past the valid rows the gate is 0 and so is beta.
 struct RawGates {
   float g[2], beta[2];
 };
@@ -73,6 +74,17 @@ __device__ inline RawGates load_gates(const Args& a, std::int64_t begin, int row
     const std::int64_t element = (begin + i) * a.HV + h;
     raw.g[e] = i < rows ? bits_to_f32(load_bits(a.g, a.gate_dtype, element), a.gate_dtype) : 0.0f;
     raw.beta[e] = i < rows ? bits_to_f32(load_bits(a.beta, a.beta_dtype, element), a.beta_dtype) : 0.0f;
+  }
+  return raw;
+}
+// Gates of valid rows from raw ones, where asked.
+__device__ inline RawGates transformed(const Args& a, int rows, std::int64_t h, RawGates raw) {
+  if (a.transform == Transform::none) return raw;
+  const auto head = static_cast<std::uint32_t>(h);
+#pragma unroll
+  for (int e = 0; e < 2; ++e) {
+    const float x = raw.g[e], g = a.fast_math ? transform_gate<Fast>(a, x, head) : transform_gate<Precise>(a, x, head);
+    if (static_cast<int>(2 * (threadIdx.x % 32)) + e < rows) raw.g[e] = g;
   }
   return raw;
 }
@@ -188,7 +200,12 @@ __device__ void prepare_chunk(const Params& p, const Chunk& at, std::int64_t slo
   Tile<kD>::template load<kC, kPrepareThreads>(k, static_cast<const Io*>(a.k) + first, stride, at.rows);
   Tile<kD>::template load<kC, kPrepareThreads>(q, static_cast<const Io*>(a.q) + first, stride, at.rows);
   ptx::cp_async_commit();
-  if (team == 1 && w < group) make_gates(load_gates(a, at.begin, at.rows, hk * group + w), smem.gates[w], records[w]);
+  const auto make_heads = [&](std::int64_t head) {  // gates of up to four heads from this one on
+    if (team == 0 || head + w >= group) return;
+    const std::int64_t h = hk * group + head + w;
+    make_gates(transformed(a, at.rows, h, load_gates(a, at.begin, at.rows, h)), smem.gates[w], records[head + w]);
+  };
+  make_heads(0);
   ptx::cp_async_wait<0>();
   __syncthreads();  // q, k and the first four heads' gates are there
   if (p.k_unit != nullptr) {
@@ -201,8 +218,7 @@ __device__ void prepare_chunk(const Params& p, const Chunk& at, std::int64_t slo
     const int one = static_cast<int>(head % kBlocks);
     if (head > 0 && one == 0) {
       __syncthreads();  // the last four heads' gates have been read
-      if (team == 1 && head + w < group)
-        make_gates(load_gates(a, at.begin, at.rows, hk * group + head + w), smem.gates[w], records[head + w]);
+      make_heads(head);
       __syncthreads();  // the next ones are there
     }
     BlockRow products;

@@ -71,7 +71,8 @@ __global__ void __launch_bounds__(kPairs* kPrepareThreads, 1) prepare(const __gr
     Record90* records = records_of<Record90>(p) + item / HK * a.HV + hk * group;  // of the group's value heads
     const auto make_heads = [&](std::int64_t head) {                              // vectors of the heads from this one on
       if (team == 1 && head + w < group)
-        make_vectors(raw, a.scale, smem.gates[w], smem.decays[w], records[head + w].vectors);
+        make_vectors(transformed(a, at.rows, hk * group + head + w, raw), a.scale, smem.gates[w], smem.decays[w],
+                     records[head + w].vectors);
     };
     if (at.rows > 0) make_heads(0);
     ptx::cp_async_wait<0>();

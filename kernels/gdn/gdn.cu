@@ -49,6 +49,13 @@ void check_sizes(const Args& a) {
   if (!std::isfinite(a.scale) || a.scale == 0) fail(kOp, ": scale: expected a finite number other than 0, got ", a.scale);
 }
 
+void check_transform(const Args& a) {
+  if (a.transform == Transform::none && (a.A_log != nullptr || a.dt_bias != nullptr))
+    fail(kOp, ": transform: expected softplus or bounded beside A_log or dt_bias, got none");
+  if (a.transform == Transform::bounded && !(std::isfinite(a.lower_bound) && a.lower_bound <= 0))
+    fail(kOp, ": lower_bound: expected a finite number <= 0, got ", a.lower_bound);
+}
+
 void check_pointers(const Args& a, const Variant& v) {
   const std::size_t io = v.alignment ? v.alignment : size_of(a.io), state = v.alignment ? v.alignment : size_of(a.state);
   if (a.T > 0) {
@@ -58,7 +65,10 @@ void check_pointers(const Args& a, const Variant& v) {
     runtime::require_pointer(kOp, "o", a.o, io);
     runtime::require_pointer(kOp, "g", a.g, size_of(a.gate_dtype));
     runtime::require_pointer(kOp, "beta", a.beta, size_of(a.beta_dtype));
+    if (a.transform != Transform::none) runtime::require_pointer(kOp, "dt_bias", a.dt_bias, sizeof(float));
   }
+  runtime::require_aligned(kOp, "A_log", a.A_log, sizeof(float));
+  runtime::require_aligned(kOp, "dt_bias", a.dt_bias, sizeof(float));
   runtime::require_aligned(kOp, "initial_state", a.initial_state, state);
   runtime::require_aligned(kOp, "final_state", a.final_state, state);
   runtime::require_aligned(kOp, "state_indices", a.state_indices, sizeof(std::int32_t));
@@ -99,6 +109,7 @@ std::size_t workspace_bytes(std::string_view variant, const Args& args) {
 
 void fwd(std::string_view variant, const Args& args, void* stream) {
   check_sizes(args);
+  check_transform(args);
   const Variant& v = supported_variant(variant, args);
   check_pointers(args, v);
   const Launcher& launcher = find_launcher(v);

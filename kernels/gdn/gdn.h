@@ -22,15 +22,24 @@ enum class Schedule : std::uint8_t {
 };
 std::string_view name(Schedule schedule);  // "automatic", "static", "persistent"
 
+// Of Args.g before the recurrence, per head, docs/math.md#gate: y = g + dt_bias, a = exp(A_log)
+enum class Transform : std::uint8_t {
+  none,      // g is the log decay
+  softplus,  // -a softplus(y)
+  bounded,   // lower_bound sigmoid(a y)
+};
+
 // Device pointers unless said otherwise. Rows are packed tokens; sequence n owns rows [cu_seqlens[n], cu_seqlens[n+1]).
 // Rows at and past cu_seqlens[N] are neither read nor written.
 struct Args {
-  const void* q = nullptr;                   // [T, HK, K] io
-  const void* k = nullptr;                   // [T, HK, K] io
-  const void* v = nullptr;                   // [T, HV, V] io
-  const void* g = nullptr;                   // [T, HV] gate_dtype; natural log of the decay, <= 0, -inf allowed
-  const void* beta = nullptr;                // [T, HV] beta_dtype
-  const void* initial_state = nullptr;       // [N, HV, V, K] state, or null: zero; of a pool see below
+  const void* q = nullptr;              // [T, HK, K] io
+  const void* k = nullptr;              // [T, HK, K] io
+  const void* v = nullptr;              // [T, HV, V] io
+  const void* g = nullptr;              // [T, HV] gate_dtype; natural log of the decay, <= 0, -inf allowed; see transform
+  const void* beta = nullptr;           // [T, HV] beta_dtype
+  const float* A_log = nullptr;         // [HV] of a transform, or null: a = 1
+  const float* dt_bias = nullptr;       // [HV] of a transform
+  const void* initial_state = nullptr;  // [N, HV, V, K] state, or null: zero; of a pool see below
   const std::int32_t* cu_seqlens = nullptr;  // [N + 1], or null: N sequences of T / N rows each
   void* o = nullptr;                         // [T, HV, V] io; what passes io's largest value is stored as infinity
   void* final_state = nullptr;               // [N, HV, V, K] state, or null: not wanted; may be initial_state itself
@@ -46,6 +55,8 @@ struct Args {
   DType io = DType::bf16, state = DType::f32, gate_dtype = DType::f32, beta_dtype = DType::f32;
   float scale = 0;      // of q, as applied (no default here)
   bool l2norm = false;  // normalise q and k rows first: x / sqrt(sum x^2 + 1e-6)
+  Transform transform = Transform::none;
+  float lower_bound = -5;  // bounded only: finite, <= 0
   bool fast_math = false;
   Schedule schedule = Schedule::automatic;
   // Debug taps, all optional, f32. C = 64 rows a chunk, chunks counted per sequence, chunk_offset[n] = sum of

@@ -28,7 +28,12 @@ Args args_of(const Problem& p) {
           .io = p.io,
           .state = p.state,
           .scale = static_cast<float>(p.q_scale()),
-          .l2norm = p.l2norm == Switch::on};
+          .l2norm = p.l2norm == Switch::on,
+          .transform = p.raw_gate == Switch::off  ? Transform::none
+                       : p.transform == "bounded" ? Transform::bounded
+                                                  : Transform::softplus,
+          .lower_bound = static_cast<float>(p.lower_bound),
+          .fast_math = p.math == MathMode::fast};
 }
 
 // A call with its tensors on the device.
@@ -45,7 +50,9 @@ class Call {
     args_.q = at("q");
     args_.k = at("k");
     args_.v = at("v");
-    args_.g = at("g");
+    args_.g = at(p.raw_gate == Switch::on ? "raw_gate" : "g");
+    args_.A_log = static_cast<const float*>(at("A_log"));
+    args_.dt_bias = static_cast<const float*>(at("dt_bias"));
     args_.beta = at("beta");
     args_.initial_state = at("initial_state");
     args_.cu_seqlens = static_cast<const std::int32_t*>(at("cu_seqlens"));
@@ -124,6 +131,22 @@ TEST_F(Gdn, ACapturedCallGivesTheBitsOfAnEagerOne) {
       graph.launch(call.stream());
       EXPECT_TRUE(bitwise_equal(call.o(), o)) << variant.name;
       EXPECT_TRUE(bitwise_equal(call.final_state(), state)) << variant.name;
+    }
+  }
+}
+
+TEST_F(Gdn, ARawGateWithoutALogGivesTheBitsOfALogZero) {
+  for (const char* axes :
+       {"gate=edge", "gate=edge/fast", "gate=strong/transform=bounded", "gate=edge/transform=bounded/fast"}) {
+    const Case c = parse_id("gdn/fwd/len=70+1+130,HK=1,HV=6,K=64,V=64/bf16/raw_gate=on/A_log[*]=0/" + std::string(axes));
+    const Tensors inputs = make_inputs(c);
+    for (const Variant& variant : variants()) {
+      Call zero(variant.name, c.problem, inputs), absent(variant.name, c.problem, inputs);
+      absent.args().A_log = nullptr;
+      zero.run();
+      absent.run();
+      EXPECT_TRUE(bitwise_equal(absent.o(), zero.o())) << variant.name << " " << axes;
+      EXPECT_TRUE(bitwise_equal(absent.final_state(), zero.final_state())) << variant.name << " " << axes;
     }
   }
 }
@@ -246,6 +269,7 @@ TEST_F(Gdn, SchedulesGiveTheSameBits) {
         "gdn/fwd/len=0x40+70+0+1+200+0x60,HK=1,HV=2,K=128,V=128,cap=300/bf16/h0=normal=1",
         "gdn/fwd/len=70x50+0x50,HK=2,HV=4,K=64,V=64,cap=4000/f16/h0=normal=1/slots=120/idx=holes=3/has=mixed",
         "gdn/fwd/len=70x3,HK=1,HV=2,K=64,V=64/bf16/layout=dense/l2norm=on",
+        "gdn/fwd/len=70x50+0x50,HK=2,HV=4,K=64,V=64,cap=4000/bf16/gate=model/raw_gate=on/l2norm=on",
         "gdn/fwd/len=0x5,HK=1,HV=2,K=64,V=64,cap=7/bf16/final=off"}) {
     const Case c = parse_id(id);
     const Tensors inputs = make_inputs(c);

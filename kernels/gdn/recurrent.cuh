@@ -14,6 +14,7 @@
 #include "kernels/device/row_norm.cuh"
 #include "kernels/device/varlen.cuh"
 #include "kernels/gdn/launch.cuh"
+#include "kernels/gdn/raw_gate.cuh"
 #include "kernels/gdn/schedule.cuh"
 #include "kernels/gdn/state_slot.cuh"
 #include "kernels/runtime/arguments.h"
@@ -96,7 +97,7 @@ struct Staged {
   }
 
   template <class Math>
-  __device__ void store(const Args& a, Smem<kK>& smem) const {
+  __device__ void store(const Args& a, int h, Smem<kK>& smem) const {
     const int thread = threadIdx.x, warp = thread / 32;
 #pragma unroll
     for (int i = 0; i < kPerWarp; ++i) {
@@ -109,7 +110,9 @@ struct Staged {
       smem.v[index / kRows][index % kRows] = to_f32(v[i]);
     }
     if (thread < kTokens) {
-      smem.decay[thread] = Math::exp(bits_to_f32(scalar, a.gate_dtype));
+      float g = bits_to_f32(scalar, a.gate_dtype);
+      if (a.transform != Transform::none) g = transform_gate<Math>(a, g, h);
+      smem.decay[thread] = Math::exp(g);
     } else if (thread < 2 * kTokens) {
       smem.beta[thread - kTokens] = bits_to_f32(scalar, a.beta_dtype);
     }
@@ -260,7 +263,7 @@ __device__ void walk_tokens(const Params& p, const Place& at, Smem<kK>& smem) {
   }
 
   for (std::int64_t first = 0; first < at.length; first += kTokens) {
-    staged.template store<Math>(a, smem);
+    staged.template store<Math>(a, at.h, smem);
     __syncthreads();  // the staged tokens are there, and o of the tokens before them has been read
     staged.load(p, at, first + kTokens);
     const int count = static_cast<int>(at.length - first < kTokens ? at.length - first : kTokens);

@@ -14,6 +14,7 @@
 #include "kernels/gdn_decode/gdn_decode.h"
 #include "kernels/l2norm/l2norm.h"
 #include "validate/backends/arena_plan.h"
+#include "validate/backends/gdn_transform.h"
 #include "validate/cp/degree_backend.h"
 #include "validate/ladder/promises.h"
 #include "validate/run.h"
@@ -48,6 +49,8 @@ gdn::Args gdn_args(const Problem& p, gdn::Schedule schedule) {
           .beta_dtype = p.beta_dtype,
           .scale = static_cast<float>(p.q_scale()),
           .l2norm = p.l2norm == Switch::on,
+          .transform = transform_of(p),
+          .lower_bound = static_cast<float>(p.lower_bound),
           .fast_math = p.math == MathMode::fast,
           .schedule = schedule};
 }
@@ -125,8 +128,10 @@ void launch_gdn(std::string_view variant, gdn::Args a, const Pointers& at, void*
   a.q = at("q");
   a.k = at("k");
   a.v = at("v");
-  a.g = at("g");
+  a.g = at(a.transform == gdn::Transform::none ? "g" : "raw_gate");
   a.beta = at("beta");
+  a.A_log = static_cast<const float*>(at("A_log"));
+  a.dt_bias = static_cast<const float*>(at("dt_bias"));
   a.initial_state = at("initial_state");
   a.cu_seqlens = static_cast<const std::int32_t*>(at("cu_seqlens"));
   a.o = at("o");

@@ -153,6 +153,8 @@ TEST_F(CudaBackends, ChunkVariantsPromiseTheBitsOfTheirDegreesOfContextParalleli
 constexpr std::string_view kSupported[] = {
     "gdn/fwd/len=70+0+1,HK=1,HV=2,K=64,V=64,cap=80/bf16/h0=normal=1",
     "gdn/fwd/len=70x2,HK=1,HV=2,K=64,V=64/f16/layout=dense/l2norm=on/fast",
+    "gdn/fwd/len=70+0+1,HK=1,HV=2,K=64,V=64,cap=80/bf16/gate=model/gdtype=bf16/raw_gate=on/l2norm=on",
+    "gdn/fwd/len=70x2,HK=1,HV=2,K=64,V=64/f16/layout=dense/raw_gate=on/transform=bounded/a_log=off/fast",
     "gdn_decode/fwd/len=1x5,HK=1,HV=2,K=64,V=64/bf16/h0=normal=1/slots=8/slot_pad=8/idx=holes=1/has=mixed",
     "l2norm/fwd/len=7+9,HK=3,K=60,cap=20/f16",
     "gate/fwd/len=7+9,HV=8,K=24,cap=20/bf16/per=channel/transform=bounded/a_log=off",
@@ -170,7 +172,7 @@ TEST_F(CudaBackends, OtherwiseOnlyTheGpuCanBeMissing) {
 }
 
 TEST_F(CudaBackends, APlanRunsTwiceToTheSameBitsAndDamagesNothing) {
-  const auto missing = registry.get("cuda.l2norm").unsupported(problem(kSupported[3]));
+  const auto missing = registry.get("cuda.l2norm").unsupported(problem(kSupported[5]));
   const char* required = std::getenv("DELTAGAUGE_REQUIRE_GPU");
   if (missing && required && std::string_view(required) == "1") FAIL() << *missing;
   if (missing) GTEST_SKIP() << *missing;

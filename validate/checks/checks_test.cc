@@ -68,13 +68,19 @@ TEST(Checks, AreListedInOrder) {
 TEST(Checks, ARightBackendPassesEachThatApplies) {
   const std::set<std::string_view> skipped{"lattice",     "ladder.dense", "ladder.split",   "ladder.graph",
                                            "ladder.load", "ladder.cp",    "ladder.schedule"};
-  Trial trial(kId);
-  for (const Check* check : all_checks()) {
-    const Verdict verdict = check->run(trial.context, right());
-    const bool not_for_it = skipped.contains(check->info().name);
-    EXPECT_EQ(verdict.outcome, not_for_it ? Outcome::skip : Outcome::pass) << check->info().name << ": " << verdict.reason;
+  constexpr const char* kRaw = "gdn/fwd/len=20+0+37+1,HK=1,HV=2,K=16,V=8,cap=61/bf16/h0=normal=1/seed=3/raw_gate=on/";
+  for (const std::string& id :
+       {std::string(kId), kRaw + std::string("gate=model"), kRaw + std::string("transform=bounded/a_log=off/l2norm=on")}) {
+    Trial trial(id);
+    for (const Check* check : all_checks()) {
+      const Verdict verdict = check->run(trial.context, right());
+      const bool not_for_it = skipped.contains(check->info().name);
+      EXPECT_EQ(verdict.outcome, not_for_it ? Outcome::skip : Outcome::pass)
+          << check->info().name << " on " << id << ": " << verdict.reason;
+    }
   }
   EXPECT_EQ(Trial(kLattice).run("lattice", right()).outcome, Outcome::pass);
+  EXPECT_EQ(Trial(std::string(kLattice) + "/raw_gate=on").run("lattice", right()).outcome, Outcome::pass);
 }
 
 TEST(Checks, EachMemoryFaultIsCaughtByItsCheckAndTheReasonNamesTheTensor) {

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/inputs.h"
 #include "core/op.h"
 #include "validate/rows.h"
 #include "validate/yardsticks.h"
@@ -136,7 +137,7 @@ Verdict Fast::run(Context& context, const Backend& backend) const {
   verdict.note = lost(fast, got, beside, gold, verdict.values);
   if (fast.op == "gdn") {
     const std::int64_t staged = reference::staging(backend.staging(fast)).chunk;
-    const Tokens places = behind_subnormal_decays(fast, get(inputs, "g"), std::max<std::int64_t>(1, staged));
+    const Tokens places = behind_subnormal_decays(fast, log_decays(fast, inputs), std::max<std::int64_t>(1, staged));
     verdict.values["subnormal_tokens"] = static_cast<double>(count(fast, places));
     if (!places.empty())
       verdict.note += (verdict.note.empty() ? "" : "; ") + ("behind decays subnormal in f32: " + named(fast, places, true));

@@ -10,6 +10,7 @@
 #include "kernels/cp/plan.h"
 #include "kernels/gdn/gdn.h"
 #include "reference/staging.h"
+#include "validate/backends/gdn_transform.h"
 #include "validate/cp/staged_op.h"
 #include "validate/run.h"
 #if DELTAGAUGE_HAVE_CUDA
@@ -120,6 +121,8 @@ class CudaRank {
             .beta_dtype = p.beta_dtype,
             .scale = static_cast<float>(p.q_scale()),
             .l2norm = p.l2norm == Switch::on,
+            .transform = transform_of(p),
+            .lower_bound = static_cast<float>(p.lower_bound),
             .fast_math = p.math == MathMode::fast};
   }
   static std::map<std::string, const Tensor*> routing_tensors(const Routing& routing) {
@@ -142,8 +145,10 @@ class CudaRank {
     args_.q = address<void>("q");
     args_.k = address<void>("k");
     args_.v = address<void>("v");
-    args_.g = address<void>("g");
+    args_.g = address<void>(args_.transform == gdn::Transform::none ? "g" : "raw_gate");
     args_.beta = address<void>("beta");
+    args_.A_log = address<float>("A_log");
+    args_.dt_bias = address<float>("dt_bias");
     args_.cu_seqlens = address<std::int32_t>("cu_seqlens");
     args_.initial_state = address<void>("entry");
     args_.o = address<void>("o");

@@ -22,6 +22,7 @@ TEST(DegreeBackend, every_degree_gives_the_bits_of_the_whole_with_ranks_to_spare
   for (const char* id : {"gdn/fwd/len=70+0+130+1,HK=1,HV=2,K=16,V=8,cap=220/bf16/gate=mild/h0=normal=1/seed=3",
                          "gdn/fwd/len=66x3,HK=1,HV=2,K=16,V=8/bf16/layout=dense/l2norm=on/state=bf16/h0=normal=1/seed=3",
                          "gdn/fwd/len=90,HK=1,HV=1,K=16,V=16/f16/final=off/seed=3",
+                         "gdn/fwd/len=70+9,HK=1,HV=2,K=16,V=8/bf16/gate=model/raw_gate=on/l2norm=on/h0=normal=1/seed=3",
                          "gdn/fwd/len=0x2,HK=1,HV=1,K=16,V=16/bf16/h0=normal=1/seed=3"})
     for (const char* staging : {"chunk64.io", "chunk64.f64", "chunk_sm80.plain"}) {
       const Case c = parse_id(id);

@@ -122,11 +122,13 @@ Span span_of(const Problem& whole, const Tensors& inputs, const RankPlan& rank, 
   p.lengths.clear();
   for (const Segment& segment : rank.segments) p.lengths.push_back(segment.end - segment.first);
   p.lengths.resize(static_cast<std::size_t>(caps.segments), 0);
-  for (const char* name : {"q", "k", "v", "g", "beta"}) {
-    const Tensor& from = get(inputs, name);
+  for (const TensorSpec& spec : op_info(whole.op).inputs(whole)) {
+    if (spec.name == "A_log" || spec.name == "dt_bias") span.inputs[spec.name] = get(inputs, spec.name);
+    if (spec.token_dim != 0) continue;
+    const Tensor& from = get(inputs, spec.name);
     Shape shape = from.shape();
     shape[0] = caps.rows;
-    Tensor& to = span.inputs[name] = filled_with_nan(from.dtype(), shape);
+    Tensor& to = span.inputs[spec.name] = filled_with_nan(from.dtype(), shape);
     for (const Segment& segment : rank.segments)
       copy_rows(from, segment.first, segment.end - segment.first, to, segment.row);
   }
@@ -158,11 +160,13 @@ RankAnswer run_rank(const reference::Staging& staging, const Span& span, const R
          routing.rank, " of ", routing.world);
   const RankCall call{span, routing, fault};
   Tensors inputs = span.inputs;
+  const bool raw = span.problem.raw_gate == Switch::on;
   if (fault == Fault::first_decay_dropped)
     for (std::int64_t s = 0; s < call.segments(); ++s)
       if (call.source(s) != routing.caps.fragments)
         for (std::int64_t h = 0; h < span.problem.HV; ++h)
-          inputs["g"].store(value(routing.cu_seqlens, s) * span.problem.HV + h, 0);
+          inputs[raw ? "raw_gate" : "g"].store(value(routing.cu_seqlens, s) * span.problem.HV + h,
+                                               raw ? -std::numeric_limits<double>::infinity() : 0);
 
   const reference::CpPrepared prepared(span.problem, inputs, staging);
   RankAnswer answer;

@@ -54,7 +54,8 @@ TEST(Sharded, in_f64_every_table_and_segment_agrees_with_the_oracle_to_the_round
   for (const char* axes : {"len=150+0+1+219,HK=2,HV=4,K=24,V=40/bf16/gate=strong/h0=normal=1",
                            "len=300,HK=1,HV=2,K=32,V=16/f16/gate=edge/h0=normal=1",
                            "len=90+200,HK=1,HV=2,K=32,V=16/bf16/gate=none/keys=rho=0.9/beta=near1",
-                           "len=260,HK=1,HV=1,K=16,V=16/bf16/gate=mild/l2norm=on/beta=wide"}) {
+                           "len=260,HK=1,HV=1,K=16,V=16/bf16/gate=mild/l2norm=on/beta=wide",
+                           "len=130+70,HK=1,HV=2,K=16,V=16/bf16/gate=model/raw_gate=on/transform=bounded/h0=normal=1"}) {
     const Case c = parse_id(std::string("gdn/fwd/") + axes);
     const Tensors inputs = make_inputs(c);
     Problem p = c.problem;
