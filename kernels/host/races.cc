@@ -49,9 +49,9 @@ std::uint32_t Races::get(const Clock& clock, unsigned thread, unsigned who) cons
 
 void Races::give(unsigned thread, Join& to) {
   View& view = views_[thread];
-  const auto add = [&](Ticks& ticks, const void*& last, const Clock& clock) {
+  const auto add = [&](Ticks& ticks, SharedTicks& last, const Clock& clock) {
     if (ticks.empty()) ticks.resize(ticks_.size());
-    if (last != clock.base.get()) join(ticks, *clock.base), last = clock.base.get();
+    if (last != clock.base) join(ticks, *clock.base), last = clock.base;
     ticks[thread] = std::max(ticks[thread], clock.own);
     ticks[threads_ + thread] = std::max(ticks[threads_ + thread], clock.copies);
   };
@@ -138,16 +138,14 @@ void Races::access(const void* p, std::size_t bytes, bool write, const Access& o
   }
 }
 
-std::string Races::words(const Access& access, bool write) const {
+std::string Races::words(const Access& access, bool write) {
+  const std::string what = write ? "write" : "read";
+  if (access.async) return what + " of " + static_cast<const char*>(access.pc);
   char place[32] = "";
-  std::string text = write ? "write" : "read";
-  if (access.async) {
-    text += std::string(" of ") + static_cast<const char*>(access.pc);
-  } else if (Dl_info info; dladdr(access.pc, &info) != 0) {  // for addr2line
+  if (Dl_info info; dladdr(access.pc, &info) != 0)  // for addr2line
     std::snprintf(place, sizeof place, " at %#zx",
-                  static_cast<const char*>(access.pc) - static_cast<const char*>(info.dli_fbase));
-  }
-  return text + (access.async ? " issued by warp " : " by warp ") + std::to_string(access.thread / 32) + place;
+                  static_cast<std::size_t>(static_cast<const char*>(access.pc) - static_cast<const char*>(info.dli_fbase)));
+  return what + place;
 }
 void Races::report(const Access& before, bool before_writes, const Access& own, bool write, std::size_t offset) {
   const bool unfenced =
@@ -155,13 +153,14 @@ void Races::report(const Access& before, bool before_writes, const Access& own, 
   const std::string text = words(own, write) + " is not ordered behind " + words(before, before_writes) +
                            (unfenced ? " (no fence.proxy.async between)" : "");
   if (known_[text]++ == 0)
-    found_.push_back(text + ", byte " + std::to_string(static_cast<long>(offset) - (shared_window() - memory_)));
+    found_.push_back(text + ": byte " + std::to_string(static_cast<long>(offset) - (shared_window() - memory_)) +
+                     ", warps " + std::to_string(own.thread / 32) + " and " + std::to_string(before.thread / 32));
 }
 
 }  // namespace deltagauge::host
 
 // What the compiler calls ahead of each access of the kernels' files (-fsanitize=thread, whose runtime is not linked).
-#define DELTAGAUGE_SEEN(size, write)                                                                                  \
+#define DELTAGAUGE_SEEN(size, write)                                                                                 \
   if (const auto& w = deltagauge::host::watch; static_cast<std::size_t>(static_cast<char*>(p) - w.memory) < w.bytes) \
   w.races->by_thread(deltagauge::host::now.thread->index, p, size, write, __builtin_return_address(0))
 #define DELTAGAUGE_ACCESS(size)                                               \

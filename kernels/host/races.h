@@ -31,7 +31,7 @@ struct View {
 // What those who come to a barrier have seen, together.
 struct Join {
   Ticks seen, fenced;
-  const void *last_seen = nullptr, *last_fenced = nullptr;
+  SharedTicks last_seen, last_fenced;  // what has been joined last
 };
 
 class Races;
@@ -91,7 +91,7 @@ class Races {
   void access(const void* p, std::size_t bytes, bool write, const Access& own);
   bool ordered(const Access& before, bool write, const Access& own) const;
   void report(const Access& before, bool before_writes, const Access& own, bool write, std::size_t offset);
-  std::string words(const Access& access, bool write) const;
+  static std::string words(const Access& access, bool write);
 
   const unsigned threads_;
   char* const memory_;
