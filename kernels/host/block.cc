@@ -97,7 +97,7 @@ bool Block::run_warp(unsigned w) {
 bool Block::turn() {
   bool moved = false, again = true;
   const auto count = static_cast<unsigned>(warps.size());
-  while (again && live > 0) {
+  for (int pass = 0; pass < passes && again && live > 0; ++pass) {
     again = false;
     const unsigned first = options().mode == Mode::shuffled ? static_cast<unsigned>(draw() % count) : 0;
     for (unsigned i = 0; i < count; ++i) {
@@ -105,7 +105,6 @@ bool Block::turn() {
       again |= run_warp(w);
     }
     moved |= again;
-    if (chance(4)) break;
   }
   return moved;
 }

@@ -100,9 +100,10 @@ struct Block {
   std::exception_ptr failure;
   std::unique_ptr<Races> races;  // where they are looked for
   Context scheduler;
+  int passes = 0;
 
   void begin(char* stacks);
-  bool turn();  // goes on until no thread can; whether any did
+  bool turn();  // goes on until no thread can, or `passes` times through the warps; whether any did
   std::string describe() const;
 
  private:

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <limits>
 #include <mutex>
 #include <semaphore>
 #include <set>
@@ -95,14 +96,10 @@ class Device {
     sms_.assign(static_cast<std::size_t>(options.sms), Sm{});
     while (!std::all_of(stream.begin(), stream.end(), [](const Entry& e) { return e.done; })) {
       bool moved = start();
-      const std::size_t first = options.mode == Mode::shuffled && !slots_.empty() ? draw() % slots_.size() : 0;
-      for (std::size_t i = 0; i < slots_.size(); ++i) {
-        Slot& slot = *slots_[(first + i) % slots_.size()];
-        if (slot.sm >= 0) moved |= turn(slot);
-      }
-      moved |= end_kernels();
-      if (chance(2)) moved |= finish_copy(draw());
-      if (!moved && !finish_copy(options.mode == Mode::shuffled ? draw() : 0)) report_deadlock();
+      for (const std::size_t i : order()) moved |= turn(*slots_[i]);
+      if (options.mode == Mode::early || chance(2)) moved |= end_kernels();
+      if (chance(2)) moved |= finish_copy(true) || finish_copy(false);
+      if (!moved && !finish_copy(true) && !end_kernels() && !finish_copy(false)) report_deadlock();
     }
     if (races.empty()) return;
     std::string text;
@@ -159,8 +156,27 @@ class Device {
     slot->block.body = &entry.launch.body;
     return true;
   }
+  // Blocks under way, in the order of their turns: those of the last kernel come first, unless shuffled.
+  std::vector<std::size_t> order() const {
+    std::vector<std::size_t> order;
+    for (std::size_t i = 0; i < slots_.size(); ++i)
+      if (slots_[i]->sm >= 0) order.push_back(i);
+    if (options.mode == Mode::shuffled)
+      for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[draw() % i]);
+    else
+      std::stable_sort(order.begin(), order.end(),
+                       [this](std::size_t a, std::size_t b) { return slots_[a]->block.kernel > slots_[b]->block.kernel; });
+    return order;
+  }
+  // How often its warps go on before others have their turn: once, where a later kernel may run beside it.
+  int passes_of(const Block& block) const {
+    if (options.mode == Mode::shuffled) return static_cast<int>(1 + draw() % 8);
+    const bool beside = block.kernel + 1 < stream.size() && stream[block.kernel + 1].launch.early;
+    return beside ? 1 : std::numeric_limits<int>::max();
+  }
   bool turn(Slot& slot) {
     Block& block = slot.block;
+    block.passes = passes_of(block);
     Entry& entry = stream[block.kernel];
     const bool before = block.released, moved = slot.turn();
     const bool over = block.live == 0;
@@ -191,11 +207,17 @@ class Device {
     std::erase_if(copies, [](const auto& copy) { return copy->done; });
     return moved;
   }
-  bool finish_copy(std::uint64_t which) {
+  // One of those under way. Stores come last, so that what reads them too early shows.
+  bool finish_copy(bool load) {
     std::erase_if(copies, [](const auto& copy) { return copy->done; });
-    if (copies.empty()) return false;
-    copies[which % copies.size()]->finish();
-    return true;
+    const std::size_t first = options.mode == Mode::shuffled && !copies.empty() ? draw() % copies.size() : 0;
+    for (std::size_t i = 0; i < copies.size(); ++i) {
+      Copy& copy = *copies[(first + i) % copies.size()];
+      if (copy.load != load) continue;
+      copy.finish();
+      return true;
+    }
+    return false;
   }
   [[noreturn]] void report_deadlock() {
     std::string text;

@@ -142,23 +142,23 @@ void mma(Format format, float (&d)[4], const std::uint32_t (&a)[4], std::uint32_
     std::uint32_t b[2];
   } mine{&d, a, {b0, b1}};
   meet("mma", kAll, mine, [format](auto* const* of) {
-    float a[16 * 16], b[16 * 8];
-    Accumulators d{{}, 8};
+    float left[16 * 16], right[16 * 8];
+    Accumulators sums{{}, 8};
     for (int lane = 0; lane < 32; ++lane) {
       const int group = lane / 4, t = lane % 4;
-      place_a(format, of[lane]->a, lane, a);
+      place_a(format, of[lane]->a, lane, left);
       for (int half = 0; half < 2; ++half) {
         const std::uint32_t bits = of[lane]->b[half];
         if (format == Format::tf32) {
-          b[(t + 4 * half) * 8 + group] = value(format, bits);
+          right[(t + 4 * half) * 8 + group] = value(format, bits);
         } else {
-          b[(2 * t + 8 * half) * 8 + group] = value(format, bits & 0xffff);
-          b[(2 * t + 1 + 8 * half) * 8 + group] = value(format, bits >> 16);
+          right[(2 * t + 8 * half) * 8 + group] = value(format, bits & 0xffff);
+          right[(2 * t + 1 + 8 * half) * 8 + group] = value(format, bits >> 16);
         }
       }
-      d.of[lane] = of[lane]->d;
+      sums.of[lane] = of[lane]->d;
     }
-    d.multiply_add(format, a, b, true);
+    sums.multiply_add(format, left, right, true);
   });
 }
 
