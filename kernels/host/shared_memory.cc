@@ -8,14 +8,19 @@ alignas(1024) thread_local char deltagauge_host_window[deltagauge::host::kShared
 
 #define DELTAGAUGE_SHARED extern thread_local char shared[] __attribute__((alias("deltagauge_host_window")))
 
-namespace deltagauge::kernels::gdn {
+namespace deltagauge::kernels {
+namespace host_faults {
+DELTAGAUGE_SHARED;
+}
+namespace gdn {
 namespace chunk_sm80 {
 DELTAGAUGE_SHARED;
 }
 namespace chunk_sm90 {
 DELTAGAUGE_SHARED;
 }
-}  // namespace deltagauge::kernels::gdn
+}  // namespace gdn
+}  // namespace deltagauge::kernels
 
 namespace deltagauge::host {
 
