@@ -17,6 +17,9 @@ Registry all_backends(std::string_view globs) {
   Registry registry;
   add_cpu_backends(registry);
   add_cuda_backends(registry);
+#if DELTAGAUGE_HAVE_HOST
+  add_host_backends(registry);
+#endif
   Registry peers;
   add_peer_backends(peers);
   std::istringstream parts{std::string(globs)};
