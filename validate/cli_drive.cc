@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <iostream>
 #include <span>
+#include <tuple>
 #include <utility>
 
 #include "core/error.h"
@@ -31,6 +32,10 @@ std::string repro_flags(const RunArgs& args) {
   if (args.timeout > 0) flags += fmt::format(" --timeout {}", args.timeout);
   if (args.isolate) flags += " --isolate";
   return flags;
+}
+
+bool same_row(const reports::Result& a, const reports::Result& b) {
+  return std::tie(a.test, a.backend, a.check, a.name) == std::tie(b.test, b.backend, b.check, b.name);
 }
 
 // The argv of a worker: this run's, and its task right behind the subcommand.
@@ -97,9 +102,14 @@ Earlier::Earlier(const std::string& file, reports::Report& now) {
   compare::require_same_run(where, now, report);
   compare::require_same_words(where, compare::words_of_verdicts(now.argv), compare::words_of_verdicts(report.argv));
   now.roofline = report.roofline;
+  std::string last;
   for (reports::Result& row : report.results) {
     row.job = reports::job_of(row);
-    rows_[row.job].push_back(std::move(row));
+    auto& rows = rows_[row.job];
+    // A case that two configs hold was run twice: one of them stands for both.
+    const bool again = !rows.empty() && (row.job != last || same_row(rows[0], row));
+    last = row.job;
+    if (!again) rows.push_back(std::move(row));
   }
   // What was not judged there is asked again: there may be a reason less.
   std::erase_if(rows_, [](const auto& job) {

@@ -353,6 +353,16 @@ TEST_F(Runs, ResumeRefusesAReportOfAnotherCommand) {
   EXPECT_EQ(run(words), 2);
 }
 
+TEST_F(Runs, ACaseThatTwoConfigsHoldIsTakenOverTwice) {
+  std::vector<std::string> words = seeds(commands()[0], "twice.json", 2);
+  words.insert(words.begin() + 1, words[1]);
+  ASSERT_EQ(run(words), 0) << text("stderr");
+  words.insert(words.end(), {"--resume", file("twice.json"), "--json", file("again.json")});
+  words.erase(std::find(words.begin(), words.end(), "--json"), std::find(words.begin(), words.end(), "--json") + 2);
+  ASSERT_EQ(run(words), 0) << text("stderr");
+  EXPECT_EQ(lasting(report("again.json")), lasting(report("twice.json")));
+}
+
 TEST_F(Runs, IsolatedJobsGiveTheSameReport) {
   ASSERT_EQ(run(sweep("here.json")), 0);
   ASSERT_EQ(run(sweep("apart.json", {"--isolate"})), 0) << text("stderr");

@@ -8,6 +8,7 @@
 #include "reports/html/assets.h"
 #include "reports/html/made_up_report.h"
 #include "reports/html/text.h"
+#include "reports/sample_report.h"
 
 namespace deltagauge::reports::html {
 namespace {
@@ -139,6 +140,13 @@ TEST(Html, draws_the_times_of_all_parts_of_a_replay_in_one_plot) {
   EXPECT_TRUE(contains(page, "<h3>replay-time</h3>"));
   EXPECT_TRUE(contains(page, "Latency against the active fraction"));
   EXPECT_FALSE(contains(page, "<h3>replay-time-1/"));
+}
+
+TEST(Html, says_first_that_a_run_is_unfinished) {
+  Report report = sample_report();
+  report.results = {report.results[0]};
+  report.jobs_left = 3;
+  EXPECT_TRUE(contains(to_html(report, 1.5), "<strong>UNFINISHED:</strong> 3 jobs left"));
 }
 
 TEST(Html, has_a_row_for_every_result) {
