@@ -110,6 +110,8 @@ Json write(const Result& r) {
   if (r.timing) out["timing"] = write(*r.timing);
   if (!r.repro.empty()) out["repro"] = r.repro;
   for (const Span& span : r.spans) out["spans"].push_back(write(span));
+  if (r.shrunk) out["shrunk"] = {{"case", r.shrunk->test}, {"file", r.shrunk->file}};
+  if (job_of(r) != own_job(r)) out["job"] = r.job;
   return out;
 }
 
@@ -290,7 +292,7 @@ Outcome read_outcome(const At& at) {
 
 Result read_result(const At& at) {
   object(at, {"case", "name", "op", "direction", "backend", "check", "outcome", "reason", "seconds", "tensors", "ranges",
-              "digests", "values", "timing", "repro", "spans"});
+              "digests", "values", "timing", "repro", "spans", "shrunk", "job"});
   Result r;
   r.test = text(member(at, "case"));
   r.name = text(member(at, "name"));
@@ -309,6 +311,11 @@ Result read_result(const At& at) {
   if (const auto timing = maybe_member(at, "timing")) r.timing = read_timing(*timing);
   if (const auto repro = maybe_member(at, "repro")) r.repro = text(*repro);
   if (const auto spans = maybe_member(at, "spans")) r.spans = list(*spans, read_span);
+  if (const auto shrunk = maybe_member(at, "shrunk")) {
+    object(*shrunk, {"case", "file"});
+    r.shrunk = ShrunkCase{text(member(*shrunk, "case")), text(member(*shrunk, "file"))};
+  }
+  if (const auto job = maybe_member(at, "job")) r.job = text(*job);
   return r;
 }
 
@@ -324,6 +331,19 @@ Device read_device(const At& at) {
   return {text(member(at, "name")),           small(member(at, "sm")),      small(member(at, "sm_count")),
           small(member(at, "driver")),        small(member(at, "runtime")), small(member(clocks, "sm_mhz")),
           small(member(clocks, "memory_mhz"))};
+}
+
+Shard read_shard(const At& at) {
+  object(at, {"part", "parts"});
+  const Shard shard{integer(member(at, "part")), integer(member(at, "parts"))};
+  if (shard.part < 1 || shard.part > shard.parts) bad(at, "expected 1 <= part <= parts, got ", to_string(shard));
+  return shard;
+}
+
+std::int64_t count(const At& at) {
+  const std::int64_t x = integer(at);
+  if (x < 0) bad(at, "expected at least 0, got ", x);
+  return x;
 }
 
 ConfigFile read_config(const At& at) {
@@ -345,6 +365,8 @@ std::string to_json(const Report& report) {
   Json roofline = nullptr;
   if (const auto& r = report.roofline)
     roofline = {{"copy_tb_s", number(r->copy_tb_s)}, {"tensor_tflop_s", number(r->tensor_tflop_s)}};
+  Json shard = nullptr;
+  if (const auto& s = report.shard) shard = {{"part", s->part}, {"parts", s->parts}};
   const Json root = {{"schema", kSchema},
                      {"tool",
                       {{"version", report.tool.version},
@@ -358,6 +380,8 @@ std::string to_json(const Report& report) {
                      {"started", report.started},
                      {"argv", report.argv},
                      {"configs", configs},
+                     {"shard", shard},
+                     {"jobs_left", report.jobs_left},
                      {"summary", write(report.summary())},
                      {"results", results}};
   return root.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
@@ -373,8 +397,8 @@ Report parse_report(std::string_view json, const std::string& path) {
   } catch (const Json::exception& e) {
     fail(path, ": not JSON: ", e.what());
   }
-  const At at = object({root, path + "#"},
-                       {"schema", "tool", "host", "device", "roofline", "started", "argv", "configs", "summary", "results"});
+  const At at = object({root, path + "#"}, {"schema", "tool", "host", "device", "roofline", "started", "argv", "configs",
+                                            "shard", "jobs_left", "summary", "results"});
   if (const At schema = member(at, "schema"); text(schema) != kSchema)
     bad(schema, "expected \"", kSchema, "\", got \"", text(schema), "\"");
   Report report;
@@ -389,6 +413,8 @@ Report parse_report(std::string_view json, const std::string& path) {
   if (const auto started = maybe_member(at, "started")) report.started = text(*started);
   report.argv = list(member(at, "argv"), text);
   report.configs = list(member(at, "configs"), read_config);
+  if (const auto shard = maybe_member(at, "shard"); shard && !shard->value.is_null()) report.shard = read_shard(*shard);
+  if (const auto left = maybe_member(at, "jobs_left")) report.jobs_left = count(*left);
   report.results = list(member(at, "results"), read_result);
   const At summary = member(at, "summary");
   if (const Json counted = write(report.summary()); summary.value != counted)

@@ -42,6 +42,22 @@ TEST(ReportJson, reads_back_the_spans_of_a_replay) {
   EXPECT_EQ(spans[13].depth, 2);
 }
 
+TEST(ReportJson, reads_back_a_shard_that_is_unfinished_and_what_was_shrunk) {
+  Report report = sample_report();
+  report.shard = {2, 3};
+  report.jobs_left = 7;
+  report.results[1].shrunk = ShrunkCase{"gdn/fwd/len=1/seed=1", "out/report.shrunk1.safetensors"};
+  report.results[4].job = "one gate";
+  const std::string text = to_json(report);
+  const Report back = parse_report(text, "r.json");
+  EXPECT_EQ(to_json(back), text);
+  EXPECT_EQ(to_string(*back.shard), "2/3");
+  EXPECT_EQ(back.exit_status(), 2) << "whatever its rows are";
+  EXPECT_EQ(back.results[1].shrunk->file, "out/report.shrunk1.safetensors");
+  EXPECT_EQ(job_of(back.results[4]), "one gate");
+  EXPECT_EQ(job_of(back.results[2]), std::string(kSampleCase) + " cuda.gdn.recurrent stages");
+}
+
 TEST(ReportJson, keeps_the_order_of_keys) {
   const Json root = Json::parse(to_json(sample_report()));
   const auto keys = [](const Json& object) {
@@ -49,7 +65,7 @@ TEST(ReportJson, keeps_the_order_of_keys) {
     for (const auto& item : object.items()) text += item.key() + " ";
     return text;
   };
-  EXPECT_EQ(keys(root), "schema tool host device roofline started argv configs summary results ");
+  EXPECT_EQ(keys(root), "schema tool host device roofline started argv configs shard jobs_left summary results ");
   EXPECT_EQ(keys(root["tool"]), "version git_sha dirty compiler cuda_archs ");
   EXPECT_EQ(keys(root["summary"]), "judged passed failed skipped errors ");
   EXPECT_EQ(keys(root["results"][1]), "case name op direction backend check outcome reason seconds tensors repro ");

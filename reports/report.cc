@@ -20,6 +20,12 @@ std::string_view name(Outcome outcome) {
 
 bool worse(double a, double b) { return std::isnan(a) ? !std::isnan(b) : a > b; }
 
+std::string own_job(const Result& result) { return result.test + " " + result.backend + " " + result.check; }
+
+std::string job_of(const Result& result) { return result.job.empty() ? own_job(result) : result.job; }
+
+std::string to_string(const Shard& shard) { return std::to_string(shard.part) + "/" + std::to_string(shard.parts); }
+
 Report::Summary Report::summary() const {
   Summary s;
   for (const Result& result : results) {
@@ -43,6 +49,7 @@ Report::Summary Report::summary() const {
 }
 
 int Report::exit_status() const {
+  if (jobs_left) return 2;
   const Summary s = summary();
   if (s.failed) return 1;  // before errors: a failed verdict stands, whatever broke elsewhere
   if (s.errors) return 2;

@@ -89,6 +89,11 @@ struct Span {
   std::string detail{}, reason{};               // detail: which replay, which layout; reason: why its verdict is no pass
 };
 
+// A smaller case that fails in the same way, and its tensors as a safetensors file.
+struct ShrunkCase {
+  std::string test, file;  // test: "case" in JSON
+};
+
 struct Result {
   std::string test;  // case id; "case" in JSON
   std::string name;  // from the config, may be empty
@@ -103,7 +108,11 @@ struct Result {
   std::optional<Timing> timing;                // bench and replay rows
   std::string repro;                           // a command line that shows it again; set on failures
   std::vector<Span> spans{};                   // kept when a trace is asked for
+  std::optional<ShrunkCase> shrunk{};          // of --shrink; repro shows that case then
+  std::string job{};                           // what the run judged as one to get this row; "": "CASE BACKEND CHECK"
 };
+std::string own_job(const Result& result);  // "CASE BACKEND CHECK"
+std::string job_of(const Result& result);
 
 struct ConfigFile {
   std::string path, sha256;
@@ -123,6 +132,11 @@ struct Host {
   int threads = 0;
 };
 
+struct Shard {
+  std::int64_t part = 1, parts = 1;  // part in 1..parts
+};
+std::string to_string(const Shard& shard);  // "1/2"
+
 struct Report {
   Tool tool;
   Host host;
@@ -131,13 +145,15 @@ struct Report {
   std::string started;               // UTC, ISO 8601; "" in reports of before there was one
   std::vector<std::string> argv;
   std::vector<ConfigFile> configs;
+  std::optional<Shard> shard;  // of --shard
+  std::int64_t jobs_left = 0;  // that an interrupt or a crash kept from being run
   std::vector<Result> results;
 
   struct Summary {
     std::int64_t judged = 0, passed = 0, failed = 0, skipped = 0, errors = 0;
   };
   Summary summary() const;
-  // 1 a verdict failed; else 2 an error row; else 0 something was judged, and passed; else 3.
+  // 2 jobs are left; else 1 a verdict failed; else 2 an error row; else 0 something was judged, and passed; else 3.
   int exit_status() const;
 };
 

@@ -56,6 +56,10 @@ class Schema : public testing::Test {
   static Json sample() {
     Report report = sample_report();
     report.results.push_back(sample_replay());
+    report.results[1].shrunk = ShrunkCase{kSampleCase, "report.shrunk1.safetensors"};
+    report.results[4].job = "one gate";
+    report.shard = {1, 2};
+    report.jobs_left = 3;
     report.tool = this_tool();
     report.host = this_host();
     return Json::parse(to_json(report));
@@ -81,6 +85,9 @@ TEST_F(Schema, refuses_broken_reports) {
       {"/device/clocks", 1980, "/device:"},
       {"/configs/0/sha256", "xyz", "/configs/0/sha256:"},
       {"/summary/judged", -1, "/summary/judged:"},
+      {"/shard/part", 0, "/shard:"},
+      {"/jobs_left", -1, "/jobs_left:"},
+      {"/results/1/shrunk/file", "", "/results/1/shrunk/file:"},
       {"/results/0/outcome", "ok", "/results/0/outcome:"},
       {"/results/0/reason", "a pass has no reason", "/results/0/reason:"},
       {"/results/1/repro", "", "/results/1/repro:"},

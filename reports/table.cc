@@ -124,6 +124,7 @@ std::string in_words(const Result& r, const TableStyle& style) {
                           m.worst->want, m.worst->got);
   }
   if (!r.repro.empty()) text += "  again: " + r.repro + "\n";
+  if (r.shrunk) text += "  shrunk to " + r.shrunk->test + "\n  tensors: " + r.shrunk->file + "\n";
   return text;
 }
 
@@ -141,6 +142,7 @@ Report made_safe(Report report) {
   for (Result& r : report.results) {
     for (std::string* text : {&r.test, &r.name, &r.backend, &r.check, &r.repro}) *text = printable(*text);
     r.reason = indented(r.reason);
+    if (r.shrunk) r.shrunk = ShrunkCase{printable(r.shrunk->test), printable(r.shrunk->file)};
     std::map<std::string, TensorMetrics> tensors;
     for (auto& [tensor, metrics] : r.tensors) {
       metrics.budget_from = printable(metrics.budget_from);
@@ -151,6 +153,11 @@ Report made_safe(Report report) {
   return report;
 }
 
+std::string unfinished(const Report& report) {
+  return fmt::format("unfinished: {} jobs left{}", report.jobs_left,
+                     report.shard ? " of shard " + to_string(*report.shard) : "");
+}
+
 std::string closing(const Report& report, const TableStyle& style) {
   const auto s = report.summary();
   std::map<std::string_view, std::int64_t> skips;
@@ -158,6 +165,7 @@ std::string closing(const Report& report, const TableStyle& style) {
     if (r.outcome == Outcome::skip) ++skips[r.reason];
   std::string text;
   for (const auto& [reason, count] : skips) text += cut(fmt::format("skipped {}: {}", count, reason), style.width) + "\n";
+  if (report.jobs_left) text += unfinished(report) + "\n";
   const Outcome overall = s.failed ? Outcome::fail : s.errors ? Outcome::error : s.judged ? Outcome::pass : Outcome::skip;
   const std::string counts = fmt::format("{} judged: {} passed, {} failed; {} skipped, {} errors", s.judged, s.passed,
                                          s.failed, s.skipped, s.errors);

@@ -52,6 +52,17 @@ TEST(Table, ends_in_a_summary) {
   EXPECT_TRUE(contains(text, "skipped 1: no taps\n3 judged: 2 passed, 1 failed; 1 skipped, 1 errors\n"));
 }
 
+TEST(Table, says_what_is_left_of_an_unfinished_run_and_where_a_shrunk_case_lies) {
+  Report report = sample_report();
+  report.shard = {1, 2};
+  report.jobs_left = 3;
+  report.results[1].shrunk = ShrunkCase{"gdn/fwd/len=1/seed=1", "r.shrunk1.safetensors"};
+  const std::string text = table(report, {});
+  EXPECT_NE(text.find("unfinished: 3 jobs left of shard 1/2\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("  shrunk to gdn/fwd/len=1/seed=1\n  tensors: r.shrunk1.safetensors\n"), std::string::npos) << text;
+  EXPECT_EQ(table(sample_report(), {}).find("unfinished"), std::string::npos);
+}
+
 TEST(Table, keeps_rows_within_the_width_but_never_cuts_a_case_id) {
   Report report = sample_report();
   report.results[2].reason = std::string(200, 'x');

@@ -4,7 +4,8 @@ import os
 import subprocess
 
 TINY = "gdn/fwd/len=5,HK=1,HV=1,K=16,V=16/bf16/gate=mild/keys=iid/precise/seed=1"
-SWEEP = '{"schema": "deltagauge.sweep/1", "name": "tiny", "cases": ["%s"]}' % TINY
+OTHER = TINY.replace("seed=1", "seed=2")
+SWEEP = '{"schema": "deltagauge.sweep/1", "name": "tiny", "cases": ["%s", "%s"]}' % (TINY, OTHER)
 # A history is of a device: what the report of a machine with a GPU says.
 DEVICE = {"name": "none", "sm": 90, "sm_count": 1, "driver": 12080, "runtime": 12080,
           "clocks": {"sm_mhz": 1, "memory_mhz": 1}}
@@ -36,7 +37,7 @@ def make(binary, folder, timed):
             file.write(SWEEP)
     one = "deltagauge %s configs/gdn/smoke.json --backend 'reference.recurrent*' "
     lines = [one % "validate" + "--report report", one % "bench" + "--timer cpu --min-time 0.01 --json timed.json"]
-    lines += [one % "validate" + f"--set seed={i} --json shard{i}.json" for i in (1, 2)]
+    lines += [one % "validate" + f"--shard {i}/2 --json shard{i}.json" for i in (1, 2)]
     for line in lines:
         ran = shell(binary, line, folder)
         if ran.returncode:

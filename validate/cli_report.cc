@@ -68,7 +68,10 @@ int report_show(const ReportArgs& args) {
   const auto all = load(args.files);
   if (args.accuracy) {
     std::cout << reports::accuracy_table(all);
-    return 0;
+    std::int64_t left = 0;
+    for (const auto& report : all) left += report.jobs_left;
+    if (left) std::cerr << "deltagauge: unfinished, " << left << " jobs left\n";
+    return left ? 2 : 0;
   }
   int status = 0;
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -103,7 +106,7 @@ int report_diff(const ReportArgs& args) {
 }
 
 int report_merge(const ReportArgs& args) {
-  const reports::Report whole = compare::merge(load(args.files));
+  const reports::Report whole = compare::merge(load(args.files), args.files);
   write_text(args.outputs.json, reports::to_json(whole));
   return whole.exit_status();
 }

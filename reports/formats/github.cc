@@ -45,6 +45,7 @@ std::string to_github_annotations(const Report& report) {
   std::string text;
   for (const std::string& line : errors) text += line;
   const auto s = report.summary();
+  if (report.jobs_left) text += fmt::format("::error title=deltagauge::unfinished, {} jobs left\n", report.jobs_left);
   if (s.skipped) text += fmt::format("::notice title=deltagauge::{} rows were skipped\n", s.skipped);
   if (report.exit_status() == 3) text += "::warning title=deltagauge::nothing was judged\n";
   return text;
@@ -52,10 +53,11 @@ std::string to_github_annotations(const Report& report) {
 
 std::string to_github_summary(const Report& report) {
   const auto s = report.summary();
-  std::string text = fmt::format("## deltagauge: {}\n\n", s.failed   ? "failed"
-                                                          : s.errors ? "broken"
-                                                          : s.judged ? "passed"
-                                                                     : "nothing was judged");
+  std::string text = fmt::format("## deltagauge: {}\n\n", s.failed           ? "failed"
+                                                          : report.jobs_left ? "unfinished"
+                                                          : s.errors         ? "broken"
+                                                          : s.judged         ? "passed"
+                                                                             : "nothing was judged");
   text += "| judged | passed | failed | skipped | errors |\n|---:|---:|---:|---:|---:|\n";
   text += fmt::format("| {} | {} | {} | {} | {} |\n", s.judged, s.passed, s.failed, s.skipped, s.errors);
   if (const std::string failures = markdown_failures(report, kTableBytes); !failures.empty())

@@ -58,6 +58,14 @@ TEST(GithubAnnotations, warn_when_nothing_was_judged) {
   EXPECT_EQ(to_github_annotations(Report{}), "::warning title=deltagauge::nothing was judged\n");
 }
 
+TEST(GithubAnnotations, say_that_a_run_is_unfinished) {
+  Report report = sample_report();
+  report.jobs_left = 3;
+  EXPECT_NE(to_github_annotations(report).find("::error title=deltagauge::unfinished, 3 jobs left\n"), std::string::npos);
+  report.results = {report.results[0]};
+  EXPECT_NE(to_github_summary(report).find("deltagauge: unfinished"), std::string::npos);
+}
+
 TEST(GithubSummary, counts_and_shows_failures_and_timings) {
   const std::string text = to_github_summary(sample_report());
   EXPECT_TRUE(text.starts_with("## deltagauge: failed\n")) << text;

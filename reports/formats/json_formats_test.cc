@@ -63,6 +63,14 @@ TEST(Sarif, has_a_result_a_failed_or_broken_row_and_a_rule_a_check) {
   EXPECT_EQ(run["invocations"][0]["exitCode"], 1);
 }
 
+TEST(Sarif, says_that_an_unfinished_run_did_not_succeed) {
+  Report report = sample_report();
+  report.results = {report.results[0]};
+  EXPECT_EQ(Json::parse(to_sarif(report))["runs"][0]["invocations"][0]["executionSuccessful"], true);
+  report.jobs_left = 1;
+  EXPECT_EQ(Json::parse(to_sarif(report))["runs"][0]["invocations"][0]["executionSuccessful"], false);
+}
+
 TEST(Sarif, fingerprints_the_case_check_and_backend_and_not_what_came_out) {
   const auto fingerprint = [](const Report& report) {
     return Json::parse(to_sarif(report))["runs"][0]["results"][0]["partialFingerprints"]["deltagauge/v1"];

@@ -82,9 +82,10 @@ std::string to_sarif(const Report& report) {
       results.push_back(result(report, r, static_cast<std::size_t>(found - checks.begin())));
   }
   for (std::size_t i = 1; i < report.argv.size(); ++i) arguments.push_back(clean(report.argv[i]));
-  // The machinery worked when no row broke, whatever the verdicts.
-  const Json invocation = {
-      {"executionSuccessful", report.summary().errors == 0}, {"exitCode", report.exit_status()}, {"arguments", arguments}};
+  // The machinery worked when no row broke and none is left, whatever the verdicts.
+  const Json invocation = {{"executionSuccessful", report.summary().errors == 0 && !report.jobs_left},
+                           {"exitCode", report.exit_status()},
+                           {"arguments", arguments}};
   const Json driver = {{"name", "deltagauge"},
                        {"version", clean(report.tool.version)},
                        {"properties", {{"git_sha", clean(report.tool.git_sha)}}},

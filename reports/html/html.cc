@@ -48,12 +48,16 @@ std::string facts(const Report& report) {
          fact("Device", report.device ? device : "none") +
          fact("Host", fmt::format("{}, {}, {}", escape(report.host.os), escape(report.host.cpu),
                                   count(report.host.threads, "thread", "threads"))) +
-         fact("Configs", configs) + fact("Command", command.empty() ? "" : "<code>" + command + "</code>") + "</dl>\n";
+         fact("Configs", configs) + fact("Shard", report.shard ? to_string(*report.shard) : "") +
+         fact("Unfinished", report.jobs_left ? count(report.jobs_left, "job", "jobs") + " left" : "") +
+         fact("Command", command.empty() ? "" : "<code>" + command + "</code>") + "</dl>\n";
 }
 
 std::string summary(const Report& report) {
   const auto s = report.summary();
-  const Outline outcome = outcome_of(s);
+  const Outline outcome = report.jobs_left && !s.failed
+                              ? Outline{"error", "UNFINISHED", count(report.jobs_left, "job", "jobs") + " left"}
+                              : outcome_of(s);
   std::string text = fmt::format("<p class=\"outcome {}\"><strong>{}:</strong> {}</p>\n<ul class=\"counts\">", outcome.style,
                                  outcome.word, outcome.sentence);
   const auto add = [&](std::int64_t n, const char* what, const char* style) {

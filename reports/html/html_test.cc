@@ -8,6 +8,7 @@
 #include "reports/html/assets.h"
 #include "reports/html/made_up_report.h"
 #include "reports/html/text.h"
+#include "reports/sample_report.h"
 
 namespace deltagauge::reports::html {
 namespace {
@@ -132,6 +133,13 @@ TEST(Html, says_the_outcome_first_and_failures_with_their_command) {
   EXPECT_TRUE(contains(page, "at [128, 0, 5]: sequence 2, token 0"));
   EXPECT_TRUE(contains(page, "BROKEN</span> reference.l2norm accuracy"));
   EXPECT_TRUE(contains(page, std::string(40, 'a')));
+}
+
+TEST(Html, says_first_that_a_run_is_unfinished) {
+  Report report = sample_report();
+  report.results = {report.results[0]};
+  report.jobs_left = 3;
+  EXPECT_TRUE(contains(to_html(report, 1.5), "<strong>UNFINISHED:</strong> 3 jobs left"));
 }
 
 TEST(Html, has_a_row_for_every_result) {
