@@ -3,6 +3,7 @@
 #include <cmath>
 #include <exception>
 #include <string>
+#include <utility>
 
 #include "core/op.h"
 #include "validate/checks/accuracy.h"
@@ -68,6 +69,7 @@ Verdict Gate::judge(std::string_view staging, const Tensors& outputs) {
     if (error) std::rethrow_exception(error);
   Verdict verdict;
   for (std::size_t i = 0; i < verdicts.size(); ++i) {
+    verdict.compared += verdicts[i].compared;
     for (auto& [name, metrics] : verdicts[i].tensors) {
       metrics.map.reset();  // of a part only
       if (metrics.worst) metrics.worst->index = validate::whole_index(problem_, judged_[i].part, name, metrics.worst->index);
@@ -80,7 +82,7 @@ Verdict Gate::judge(std::string_view staging, const Tensors& outputs) {
   }
   for (const TensorSpec& spec : op_info(problem_.op).outputs(problem_))
     expect_finite(problem_, spec.name, get(outputs, spec.name), verdict);
-  return verdict;
+  return validate::unless_empty(std::move(verdict));
 }
 
 }  // namespace deltagauge::bench

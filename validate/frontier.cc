@@ -67,6 +67,7 @@ constexpr Quantity kQuantities[] = {
 
 struct Probe {
   std::string overflow, inaccurate;  // why; empty: it is not
+  std::int64_t compared = 0;         // elements
 };
 
 Probe probe(const Case& c, const Backend& backend, Draws& draws) {
@@ -81,6 +82,7 @@ Probe probe(const Case& c, const Backend& backend, Draws& draws) {
     Verdict verdict;
     judge_all(met.outputs, yardsticks, "", verdict);
     result.inaccurate = verdict.reason;
+    result.compared = verdict.compared;
   } catch (const Refused& refused) {
     result.overflow = result.inaccurate = refused.what();
   }
@@ -151,6 +153,12 @@ reports::Result frontier(const Case& base, const Backend& backend, const Quantit
 
   reports::Result result;
   const std::string name(quantity.name);
+  if (std::none_of(probes.begin(), probes.end(),
+                   [](const auto& one) { return one.second.compared || !one.second.overflow.empty(); })) {
+    result.outcome = reports::Outcome::skip;
+    result.reason = unless_empty({}).reason;
+    return result;
+  }
   for (const auto& [key, value] : {std::pair{"largest_safe", first.safe},
                                    {"smallest_unsafe", first.unsafe},
                                    {"largest_without_overflow", overflow.safe},

@@ -35,11 +35,17 @@ void Verdict::add_failure(const std::string& why) {
 
 Verdict skip(std::string reason) { return {reports::Outcome::skip, std::move(reason), {}}; }
 
+Verdict unless_empty(Verdict verdict) {
+  if (verdict.outcome != reports::Outcome::pass || verdict.compared > 0) return verdict;
+  return skip("nothing to compare: no element of the case's outputs is judged");
+}
+
 void judge_tensor(std::string_view name, const Tensor& got, const Yardstick& yardstick, Verdict& verdict) {
   const Mark mark("judge");
   const auto metrics = measure(got, *yardstick.want, yardstick.rows, yardstick.budget);
   const std::string why = breach(name, metrics);
   if (!why.empty()) verdict.add_failure(why);
+  verdict.compared += elements_of(yardstick.rows);
   verdict.tensors.emplace(name, metrics);
 }
 

@@ -1,5 +1,6 @@
 // Judge: a verdict on what a backend gave, from metrics and budgets. Outcome and metrics only; nothing runs here.
 #pragma once
+#include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
@@ -15,10 +16,13 @@ struct Verdict {
   std::string reason;  // empty on a pass; several breaches are joined by "; "
   std::map<std::string, reports::TensorMetrics> tensors;
   std::map<std::string, double> values{};  // single figures that the check finds, by name
+  std::int64_t compared = 0;               // elements that were held against something
 
   void add_failure(const std::string& why);  // outcome becomes fail
 };
 Verdict skip(std::string reason);
+// The verdict, but a skip in place of a pass that compared nothing.
+Verdict unless_empty(Verdict verdict);
 
 // Measures one tensor, files the metrics and fails the verdict when a value is non-finite where the right one is not, or
 // a ratio passes its threshold.

@@ -72,6 +72,12 @@ Rows block_rows(const Problem& p, std::string_view tensor, const Shape& shape, b
 
 }  // namespace
 
+std::int64_t elements_of(const Rows& rows) {
+  std::int64_t count = 0;
+  for (const Series& s : rows.series) count += s.count * rows.width;
+  return count;
+}
+
 Rows rows_of(const Problem& problem, std::string_view tensor, const Shape& shape) {
   const bool state = tensor == "final_state" || tensor == "S";
   const bool block = state || tensor == "Ainv" || tensor == "Akk";

@@ -26,6 +26,8 @@ struct Rows {
   std::vector<Series> series;
 };
 
+std::int64_t elements_of(const Rows& rows);  // in any series
+
 // Throws Error when the shape does not fit the problem (expected and got).
 Rows rows_of(const Problem& problem, std::string_view tensor, const Shape& shape);
 

@@ -31,6 +31,7 @@ Verdict judge_outputs(Context& context, std::string_view staging, const Tensors&
       if (failed || again.outcome == reports::Outcome::pass) one = std::move(again);
     }
     if (one.outcome == reports::Outcome::fail) verdict.add_failure(one.reason);
+    verdict.compared += one.compared;
     verdict.tensors.merge(one.tensors);
   }
   for (const Ceiling& ceiling : context.test().ceilings) {

@@ -44,6 +44,7 @@ Verdict Causal::run(Context& context, const Backend& backend) const {
     const Tensor& tensor = get(before, spec.name);
     Rows rows = rows_of(problem, spec.name, tensor.shape());
     for (Series& s : rows.series) s.count = kept(s.count);
+    verdict.compared += elements_of(rows);
     const std::string why = bit_mismatch(problem, spec.name, get(after, spec.name), tensor, rows);
     if (!why.empty()) verdict.add_failure(spec.name + " of earlier tokens, after later ones changed: " + why);
   }

@@ -87,7 +87,9 @@ void expect_same_bits(const Problem& problem, const Tensors& got, const Tensors&
   const Mark mark("compare");
   for (const TensorSpec& spec : op_info(problem.op).outputs(problem)) {
     const Tensor &a = get(got, spec.name), &b = get(want, spec.name);
-    const std::string why = bit_mismatch(problem, spec.name, a, b, rows_of(problem, spec.name, b.shape()));
+    const Rows rows = rows_of(problem, spec.name, b.shape());
+    verdict.compared += elements_of(rows);
+    const std::string why = bit_mismatch(problem, spec.name, a, b, rows);
     if (!why.empty()) verdict.add_failure(spec.name + (where.empty() ? "" : " " + std::string(where)) + ": " + why);
   }
 }

@@ -21,6 +21,7 @@ std::vector<bool> active(const Rows& rows) {
 void judge_written(const Problem& problem, const std::string& name, const Shape& shape, const std::vector<bool>& nan,
                    const std::vector<bool>& huge, bool in_place, Verdict& verdict) {
   const auto judged = active(rows_of(problem, name, shape));
+  verdict.compared += static_cast<std::int64_t>(judged.size());  // past the active end too
   std::int64_t unwritten = 0, suffix = 0, first_unwritten = -1, first_suffix = -1;
   for (std::size_t j = 0; j < judged.size(); ++j) {
     if (!in_place && judged[j] && nan[j] && huge[j] && unwritten++ == 0) first_unwritten = static_cast<std::int64_t>(j);

@@ -17,6 +17,7 @@ Verdict Lattice::run(Context& context, const Backend& backend) const {
     const auto have = to_f64(tensor), want = to_f64(*yardstick.want);
     const auto metrics = measure(tensor, *yardstick.want, yardstick.rows, yardstick.budget);
     verdict.tensors.emplace(spec.name, metrics);
+    verdict.compared += elements_of(yardstick.rows);
     std::int64_t differ = 0, first = -1;
     for (const Series& s : yardstick.rows.series)
       for (std::int64_t i = 0; i < s.count; ++i) {

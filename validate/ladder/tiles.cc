@@ -110,6 +110,7 @@ bool expect_same_tiles(const Tiles& want, const Tiles& got, const Pieces& pieces
     if (found == want.all().end()) continue;
     auto& [differ, of] = counts[name.stage];
     ++of;
+    verdict.compared += tile.rows.count * got.width(name.stage);
     if (tile.digest == found->second.digest) continue;
     ++differ;
     differing[whole] = {&tile, &found->second};
