@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <map>
+#include <span>
 #include <utility>
 
 #include "bench/gate.h"
@@ -21,7 +22,7 @@
 namespace deltagauge::bench {
 namespace {
 
-using reports::Outcome, reports::Result;
+using reports::Outcome, reports::Result, validate::NamedJob;
 
 struct Job {
   const SweepCase* test;
@@ -46,6 +47,21 @@ std::vector<Job> jobs_of(const Sweep& sweep, const Registry& registry, const Ben
     }
   }
   return jobs;
+}
+
+std::string repro(const Job& job) {
+  return "deltagauge bench --case '" + to_id(job.test->test) + "' --backend " + std::string(job.backend->name());
+}
+
+NamedJob named(const Job& job, std::size_t test) {
+  NamedJob out{to_id(job.test->test) + " " + std::string(job.backend->name()) + " bench", test, {}};
+  std::vector<std::string> checks = job.timers;
+  checks.insert(checks.begin(), "accuracy");
+  for (const std::string& check : checks) {
+    out.rows.push_back(validate::row_before(*job.test, job.backend->name(), check));
+    out.rows.back().repro = repro(job);
+  }
+  return out;
 }
 
 // The inputs and the gate of one case, made when first asked for.
@@ -76,14 +92,14 @@ class Bench {
  public:
   Bench(const BenchOptions& options, reports::Report& report) : options_(options), report_(report) {}
 
-  void run(const Job& job, Subject& subject) {
-    if (!jobs_.empty() && jobs_.back()->test != job.test) judge_choices();
-    jobs_.push_back(&job);
+  // The gate and the timers of a job.
+  std::vector<Result> run(const Job& job, Subject& subject) {
+    last_ = std::chrono::steady_clock::now();
     const Problem& problem = job.test->test.problem;
     if (const auto why = job.backend->unsupported(problem)) {
       const bool missing = why->starts_with("no GPU") && options_.cuda_missing_is_failure;
-      for (const std::string& timer : job.timers) report(add(job, timer, missing ? Outcome::fail : Outcome::skip, *why));
-      return;
+      for (const std::string& timer : job.timers) add(job, timer, missing ? Outcome::fail : Outcome::skip, *why);
+      return std::exchange(rows_, {});
     }
     std::unique_ptr<Plan> plan;
     std::map<std::string, std::string> digests;
@@ -99,27 +115,43 @@ class Bench {
       row.tensors = std::move(verdict.tensors);
       row.digests = digests;
       row.spans = recording.take();
-      report(row);
     } catch (const std::exception& error) {
-      report(add(job, "accuracy", Outcome::error, error.what()));
+      add(job, "accuracy", Outcome::error, error.what());
     }
-    const bool passed = report_.results.back().outcome == Outcome::pass;
+    const Outcome gate = rows_.back().outcome;
+    const std::string why = rows_.back().reason;
     for (const std::string& timer : job.timers) {
-      if (!passed)
-        report(add(job, timer, Outcome::error, "its accuracy gate did not pass: no time is given for a wrong answer"));
+      if (gate == Outcome::skip)
+        add(job, timer, gate, why);
+      else if (gate != Outcome::pass)
+        add(job, timer, Outcome::error, "its accuracy gate did not pass: no time is given for a wrong answer");
       else
         time(job, timer, subject, *plan, digests);
     }
+    return std::exchange(rows_, {});
   }
 
-  // After the last backend of a case: where the library chooses among variants, the one that it takes against the fastest of
-  // those that were timed; a row a timer.
-  void judge_choices() {
-    const auto jobs = std::exchange(jobs_, {});
-    const std::size_t first = std::exchange(first_, report_.results.size());
+  // The rows of a job are the report's, wherever they were judged.
+  void take(const Job& job, std::size_t rows) {
+    if (!jobs_.empty() && jobs_.back()->test != job.test) {  // an interrupt left out the rest of that case
+      jobs_.clear();
+      first_ = report_.results.size() - rows;
+    }
+    jobs_.push_back(&job);
+    for (std::size_t i = report_.results.size() - rows; i < report_.results.size(); ++i)  // a worker knows no roofline
+      if (auto& timing = report_.results[i].timing; timing && is_cuda(*job.backend))
+        timing->floor = floor_of(timing->flops, timing->bytes, report_.roofline);
+  }
+
+  // After the last backend of a case, of so many: where the library chooses among variants, the one that it takes against
+  // the fastest of those that were timed; a row a timer.
+  void judge_choices(std::size_t backends) {
+    auto jobs = std::exchange(jobs_, {});
+    if (jobs.size() < backends) jobs.clear();
+    last_ = std::chrono::steady_clock::now();
     for (const std::string& timer : options_.timers) {
       std::map<std::string_view, const Result*> timed;  // by backend
-      for (std::size_t i = first; i < first_; ++i) {
+      for (std::size_t i = first_; i < report_.results.size(); ++i) {
         const Result& row = report_.results[i];
         if (row.check == timer && row.timing) timed[row.backend] = &row;
       }
@@ -136,9 +168,10 @@ class Bench {
         }
         if (variants < 2) continue;
         judge_choice(*job, timer, *own, *best);
-        break;  // its rows may have moved
+        break;
       }
     }
+    for (Result& row : std::exchange(rows_, {})) report_.results.push_back(std::move(row));
     first_ = report_.results.size();
   }
 
@@ -152,7 +185,6 @@ class Bench {
                                           best.backend + ", got " + ns(own);
     Result& row = add(job, "dispatch-" + timer, pass ? Outcome::pass : Outcome::fail, reason);
     row.values["over_best_variant"] = over;
-    report(row);
   }
 
   void time(const Job& job, const std::string& timer, Subject& subject, Plan& plan,
@@ -171,35 +203,25 @@ class Bench {
       row.timing = std::move(timing);
       row.digests = digests;
       row.spans = recording.take();
-      report(row);
     } catch (const std::exception& error) {
-      report(add(job, timer, Outcome::error, error.what()));
+      add(job, timer, Outcome::error, error.what());
     }
   }
 
   Result& add(const Job& job, const std::string& check, Outcome outcome, const std::string& reason) {
     const auto now = std::chrono::steady_clock::now();
-    Result& row = report_.results.emplace_back();
-    row.test = to_id(job.test->test);
-    row.name = job.test->name;
-    row.op = job.test->test.problem.op;
-    row.direction = job.test->test.problem.direction == Direction::fwd ? "fwd" : "bwd";
-    row.backend = job.backend->name();
-    row.check = check;
+    Result& row = rows_.emplace_back(validate::row_before(*job.test, job.backend->name(), check));
     row.outcome = outcome;
     row.reason = reason;
     row.seconds = std::chrono::duration<double>(now - last_).count();
     last_ = now;
-    if (outcome == Outcome::fail || outcome == Outcome::error)
-      row.repro = "deltagauge bench --case '" + row.test + "' --backend " + row.backend;
+    if (outcome == Outcome::fail || outcome == Outcome::error) row.repro = repro(job);
     return row;
-  }
-  void report(const Result& row) const {
-    if (options_.progress) options_.progress(row);
   }
 
   const BenchOptions& options_;
   reports::Report& report_;
+  std::vector<Result> rows_;                    // of the job at hand
   std::vector<const Job*> jobs_;                // of the case at hand
   std::size_t first_ = report_.results.size();  // its first row
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
@@ -209,17 +231,31 @@ class Bench {
 
 void run_bench(const Sweep& sweep, const Registry& registry, const BenchOptions& options, reports::Report& report) {
   const auto jobs = jobs_of(sweep, registry, options);
+  std::vector<NamedJob> all;
+  for (const Job& job : jobs) all.push_back(named(job, static_cast<std::size_t>(job.test - sweep.cases.data())));
+  const bool worker = !options.loop.only.empty();
   const bool device = std::any_of(jobs.begin(), jobs.end(), [](const Job& job) {
     return is_cuda(*job.backend) && !job.backend->unsupported(job.test->test.problem);
   });
-  if (device && !report.roofline) report.roofline = measure_roofline();
+  if (device && !worker && !report.roofline) report.roofline = measure_roofline();
   Bench bench(options, report);
   std::optional<Subject> subject;
-  for (const Job& job : jobs) {
-    if (!subject || &subject->test() != job.test) subject.emplace(*job.test, options);
-    bench.run(job, *subject);
-  }
-  bench.judge_choices();
+  const auto run = [&](std::size_t i) {
+    if (!subject || &subject->test() != jobs[i].test) subject.emplace(*jobs[i].test, options);
+    return bench.run(jobs[i], *subject);
+  };
+  std::size_t done = 0;
+  validate::Loop loop = options.loop;
+  loop.done = [&](std::span<const Result> rows) {
+    while (all[done].name != rows[0].job) ++done;  // past what an interrupt left out, and what is no job of this worker
+    const Job& job = jobs[done];
+    if (!worker) bench.take(job, rows.size());
+    if (options.loop.done) options.loop.done(rows);
+    const auto of_case = std::count_if(jobs.begin(), jobs.end(), [&](const Job& one) { return one.test == job.test; });
+    if (++done < jobs.size() && jobs[done].test == job.test) return;
+    if (!worker) bench.judge_choices(static_cast<std::size_t>(of_case));
+  };
+  validate::run_jobs(all, run, loop, report);
 }
 
 std::vector<std::string> list_bench(const Sweep& sweep, const Registry& registry, const BenchOptions& options) {
@@ -228,6 +264,10 @@ std::vector<std::string> list_bench(const Sweep& sweep, const Registry& registry
     for (const std::string& timer : job.timers)
       lines.push_back(to_id(job.test->test) + " " + std::string(job.backend->name()) + " " + timer);
   return lines;
+}
+
+std::size_t count_bench_jobs(const Sweep& sweep, const Registry& registry, const BenchOptions& options) {
+  return jobs_of(sweep, registry, options).size();
 }
 
 }  // namespace deltagauge::bench

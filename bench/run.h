@@ -1,6 +1,6 @@
 // The timing loop: case -> inputs -> backend -> gate -> timers -> rows. Used by the deltagauge binary.
 #pragma once
-#include <functional>
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -9,6 +9,7 @@
 #include "oracle/oracle.h"
 #include "reports/compare/stop_rule.h"
 #include "reports/report.h"
+#include "validate/loop.h"
 
 namespace deltagauge::bench {
 
@@ -20,7 +21,7 @@ struct BenchOptions {
   bool cuda_missing_is_failure = false;
   bool spans = false;                       // keep what ran when, for a trace
   std::int64_t gate_token_heads = 1 << 17;  // (token, head) pairs that the gate judges of a case at most (validate/slice.h)
-  std::function<void(const reports::Result&)> progress;  // may be empty
+  validate::Loop loop{};                    // a job is a case on a backend, behind one gate
 };
 
 // For each case and backend: the accuracy row that gates it, then one row per timer, with the time of a call and digests of
@@ -29,5 +30,6 @@ void run_bench(const Sweep& sweep, const Registry& registry, const BenchOptions&
 
 // What run_bench would run, as "case backend timer" lines.
 std::vector<std::string> list_bench(const Sweep& sweep, const Registry& registry, const BenchOptions& options);
+std::size_t count_bench_jobs(const Sweep& sweep, const Registry& registry, const BenchOptions& options);
 
 }  // namespace deltagauge::bench

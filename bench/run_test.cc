@@ -138,6 +138,17 @@ TEST_F(Run, gives_no_time_where_the_gate_fails_and_the_exit_status_says_so) {
   EXPECT_EQ(report.exit_status(), 1);
 }
 
+TEST_F(Run, gives_no_time_where_the_gate_has_nothing_to_compare) {
+  sweep_.cases[0].test = parse_id("gdn/fwd/len=0x2,HK=1,HV=2,K=16,V=16/bf16/final=off/seed=3");
+  const auto report = run("reference.recurrent");
+  ASSERT_EQ(report.results.size(), 2U);
+  for (const reports::Result& row : report.results) {
+    EXPECT_EQ(row.outcome, Outcome::skip) << row.check;
+    EXPECT_NE(row.reason.find("nothing to compare"), std::string::npos) << row.reason;
+  }
+  EXPECT_EQ(report.exit_status(), 3);
+}
+
 TEST_F(Run, judges_a_large_case_on_parts_of_it) {
   options_.gate_token_heads = 80;  // the first sequence of head 0 and nothing more
   const auto report = run("wrong");

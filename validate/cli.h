@@ -26,26 +26,26 @@ struct RunArgs {
   std::string seed, shard;            // "" when not given; shard: I/N
   Outputs outputs;
   bool require_gpu = false, list = false, quiet = false;
+  std::string resume;  // a report whose rows are taken over
+  double timeout = 0;  // seconds a job; 0: none
+  bool isolate = false;
+  std::string worker;             // a task: this process is a worker (isolate.h)
   std::vector<std::string> argv;  // for the report
 };
 
 struct ValidateArgs : RunArgs {
   std::string tensors, op, staging;  // --tensors FILE --op OP [--staging NAME]
   std::vector<std::string> checks;
-  bool maps = false;   // error maps of every row
-  std::string resume;  // a report whose rows are taken over
-  double timeout = 0;  // seconds a job; 0: none
-  bool isolate = false, shrink = false;
-  std::string worker;  // a task: this process is a worker (isolate.h)
+  bool maps = false, shrink = false;  // maps: error maps of every row
 };
 int validate(const ValidateArgs& args);
 
 struct BenchArgs : RunArgs {
-  std::vector<std::string> timers;                       // empty: all
-  double min_time = 0.5, timeout = 15, max_noise = 0.5;  // seconds, seconds, percent
-  std::vector<std::string> baselines;                    // reports to compare with
-  std::string against;                                   // another binary to run in turn with this one
-  int blocks = 8;                                        // of other, this, this, other
+  std::vector<std::string> timers;                        // empty: all
+  double min_time = 0.5, max_time = 15, max_noise = 0.5;  // seconds, seconds, percent
+  std::vector<std::string> baselines;                     // reports to compare with
+  std::string against;                                    // another binary to run in turn with this one
+  int blocks = 8;                                         // of other, this, this, other
   bool across_devices = false, bits = false;
 };
 int bench(const BenchArgs& args);

@@ -8,10 +8,12 @@
 #include <filesystem>
 #include <iostream>
 #include <map>
+#include <optional>
 #include <tuple>
 
 #include "core/error.h"
 #include "reports/json.h"
+#include "validate/cli_output.h"
 
 namespace deltagauge::validate::cli {
 namespace {
@@ -42,7 +44,7 @@ std::vector<std::string> command_of(const std::string& binary, const BenchArgs& 
   add("--oracle", args.oracle);
   add("--filter", args.filter);
   add("--min-time", std::to_string(args.min_time));
-  add("--max-time", std::to_string(args.timeout));
+  add("--max-time", std::to_string(args.max_time));
   add("--noise", std::to_string(args.max_noise));
   if (args.require_gpu) words.push_back("--require-gpu");
   add("--json", json);
@@ -50,8 +52,9 @@ std::vector<std::string> command_of(const std::string& binary, const BenchArgs& 
   return words;
 }
 
-// Runs it with nothing on stdout, which is this run's. Exit status 1 is a report too: one with a failed gate.
-Report run(const std::string& binary, const BenchArgs& args, const std::string& json) {
+// Runs it with nothing on stdout, which is this run's. Exit status 1 is a report too: one with a failed gate. Nothing: it
+// was interrupted.
+std::optional<Report> run(const std::string& binary, const BenchArgs& args, const std::string& json) {
   std::vector<std::string> words = command_of(binary, args, json);
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
@@ -66,6 +69,7 @@ Report run(const std::string& binary, const BenchArgs& args, const std::string& 
   if (child < 0 || ::waitpid(child, &status, 0) != child) fail(binary, ": no process: ", std::strerror(errno));
   const int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   if (code == 127) fail("--against: cannot run ", binary);
+  if (Interrupts::asked()) return std::nullopt;
   if (code != 0 && code != 1) fail(binary, ": expected exit status 0 or 1 from its bench, got ", code);
   return reports::load_report(json);
 }
@@ -79,8 +83,14 @@ Against run_against(const BenchArgs& args) {
   std::map<std::tuple<std::string, std::string, std::string>, std::size_t> places;
   for (int block = 0; block < args.blocks; ++block) {
     if (!args.quiet) std::cerr << "deltagauge: block " << block + 1 << " of " << args.blocks << "\n";
-    const Report runs[4] = {run(args.against, args, json), run(own, args, json), run(own, args, json),
-                            run(args.against, args, json)};
+    std::vector<Report> runs;
+    for (const std::string& binary : {args.against, own, own, args.against}) {
+      std::optional<Report> one = run(binary, args, json);
+      if (!one) break;
+      runs.push_back(std::move(*one));
+    }
+    if (runs.size() < 4) break;
+    ++out.blocks;
     if (block == 0) {
       out.base = runs[0];
       out.fresh = runs[1];
@@ -88,7 +98,7 @@ Against run_against(const BenchArgs& args) {
     constexpr std::vector<double> reports::compare::Block::*kTurn[4] = {
         &reports::compare::Block::base_first, &reports::compare::Block::fresh_first, &reports::compare::Block::fresh_second,
         &reports::compare::Block::base_second};
-    for (int turn = 0; turn < 4; ++turn)
+    for (std::size_t turn = 0; turn < 4; ++turn)
       for (const reports::Result& r : runs[turn].results) {
         if (!r.timing) continue;
         const auto [at, is_new] = places.try_emplace({r.test, r.backend, r.check}, out.rows.size());
@@ -100,7 +110,7 @@ Against run_against(const BenchArgs& args) {
   }
   // A row that one of the runs did not give has nothing to be held against: the reports say why.
   std::erase_if(out.rows, [&](const reports::compare::InterleavedRow& row) {
-    if (row.blocks.size() != static_cast<std::size_t>(args.blocks)) return true;
+    if (row.blocks.size() != static_cast<std::size_t>(out.blocks)) return true;
     for (const auto& b : row.blocks)
       if (b.base_first.empty() || b.fresh_first.empty() || b.fresh_second.empty() || b.base_second.empty()) return true;
     return false;

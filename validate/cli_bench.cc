@@ -24,7 +24,7 @@ bench::BenchOptions options_of(const BenchArgs& args) {
   }
   if (!args.timers.empty()) options.timers = args.timers;
   options.stop.min_time = args.min_time;
-  options.stop.timeout = args.timeout;
+  options.stop.timeout = args.max_time;
   options.stop.max_noise = 0.01 * args.max_noise;
   options.oracle = oracle::parse_precision(args.oracle);
   options.backend = args.backend;
@@ -42,8 +42,13 @@ int graver(int a, int b) { return a && b ? std::min(a, b) : std::max(a, b); }
 int bench_against(const BenchArgs& args) {
   if (args.configs.empty() && args.cases.empty()) fail("bench: expected CONFIG... or --case ID");
   if (!args.baselines.empty()) fail("--against: expected no --baseline beside it");
+  if (!args.resume.empty()) fail("--against: expected no --resume beside it, since the blocks of one run are compared");
+  if (apart(args)) fail("--against: expected no --isolate or --timeout beside it, every run has a process of its own");
   require_writable_outputs(args);
-  const Against runs = run_against(args);
+  const Interrupts interrupts;
+  Against runs = run_against(args);
+  if (runs.blocks == 0) fail("--against: interrupted before the first block ended, nothing to compare");
+  runs.fresh.jobs_left = args.blocks - runs.blocks;
   write_outputs(args, runs.fresh);
   if (runs.rows.empty()) return runs.fresh.exit_status();
   const auto comparison = reports::compare::compare_interleaved(runs.rows);
@@ -53,6 +58,10 @@ int bench_against(const BenchArgs& args) {
   std::ostream& out = args.outputs.json == "-" ? std::cerr : std::cout;
   out << "\n" << reports::compare::text(comparison, stdout_style().width);
   if (worse) out << "\n" << reports::compare::text(answers, stdout_style().width);
+  if (runs.fresh.jobs_left) {
+    std::cerr << "deltagauge: interrupted, " << runs.fresh.jobs_left << " of " << args.blocks << " blocks left\n";
+    return 2;
+  }
   return graver(graver(runs.fresh.exit_status(), comparison.exit_status()), worse ? 1 : 0);
 }
 
@@ -68,11 +77,10 @@ int bench(const BenchArgs& args) {
 
   return drive(args, {.name = "bench",
                       .list = [&](const Sweep& sweep) { return bench::list_bench(sweep, registry, options); },
+                      .jobs = [&](const Sweep& sweep) { return bench::count_bench_jobs(sweep, registry, options); },
                       .run =
-                          [&](const Sweep& sweep, const Driver::Progress& progress, reports::Report& report) {
-                            options.progress = [&](const reports::Result& row) {  // the list has no line for a gate
-                              if (progress && row.check != kDefaultCheck) progress(row);
-                            };
+                          [&](const Sweep& sweep, const Loop& loop, reports::Report& report) {
+                            options.loop = loop;
                             bench::run_bench(sweep, registry, options, report);
                           },
                       .finish =

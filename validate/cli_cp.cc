@@ -36,8 +36,8 @@ int cp(const CpArgs& args) {
   return drive(args, {.name = "cp",
                       .list = [&](const Sweep& sweep) { return validate::cp::list_cp(sweep, ops, options); },
                       .run =
-                          [&](const Sweep& sweep, const Driver::Progress& progress, reports::Report& report) {
-                            options.progress = progress;
+                          [&](const Sweep& sweep, const Loop& loop, reports::Report& report) {
+                            options.loop = loop;
                             validate::cp::run_cp(sweep, ops, options, report);
                           },
                       .finish =

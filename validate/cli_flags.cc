@@ -82,9 +82,14 @@ void add_run(CLI::App& app, RunArgs& a) {
   run.repeated("--set", a.settings, "AXIS=VALUE", "sets an axis of every case");
   run.value("--seed", a.seed, "N", "seed of the inputs of every case");
   run.value("--shard", a.shard, "I/N", "every Nth case, from the Ith");
+  run.value("--resume", a.resume, "FILE", "take over the rows of an earlier report and run the rest");
   run.flag("--list", a.list, "say what would run, a line each, and run nothing");
   judge.value("--oracle", a.oracle, precisions(), "precision of the right answer");
   judge.flag("--require-gpu", a.require_gpu, "a skip for want of a GPU is a failure");
+  judge.value("--timeout", a.timeout, "SECONDS", "after which a job, in a process of its own, is an error row")
+      .check(CLI::PositiveNumber);
+  judge.flag("--isolate", a.isolate, "each case in a process of its own: a crash is an error row");
+  Adder{app, ""}.value("--worker", a.worker, "TASK", "for --isolate and --timeout: this process is a worker");
   add_outputs(app, a.outputs);
   outputs.flag("--quiet", a.quiet, "no progress and no table: failures and the summary only");
 }
@@ -98,12 +103,7 @@ void add_validate(CLI::App& top, ValidateArgs& a, int& status) {
   judge.value("--staging", a.staging, "STAGING", "where the outputs in --tensors were rounded, see list stagings");
   judge.repeated("--check", a.checks, "CHECK", "in place of the checks the config asks for");
   judge.flag("--map", a.maps, "keep where the error lies, by head and tokens, of passed rows too");
-  judge.value("--timeout", a.timeout, "SECONDS", "after which a check, in a process of its own, is an error row")
-      .check(CLI::PositiveNumber);
-  judge.flag("--isolate", a.isolate, "each case in a process of its own: a crash is an error row");
-  judge.flag("--shrink", a.shrink, "look for a smaller case of each kind of failure");
-  run.value("--resume", a.resume, "FILE", "take over the rows of an earlier report and run the rest");
-  Adder{app, ""}.value("--worker", a.worker, "TASK", "for --isolate and --timeout: this process is a worker");
+  judge.flag("--shrink", a.shrink, "look for a smaller case of each kind of failure, and leave its tensors by the report");
   app.callback([&] { status = validate(a); });
   app.footer(
       "deltagauge validate configs/gdn/smoke.json --report report\n"
@@ -118,7 +118,7 @@ void add_bench(CLI::App& top, BenchArgs& a, int& status) {
   measure.repeated("--timer", a.timers, one_of(deltagauge::bench::timers()),
                    "how calls are timed; all that suit by default");
   measure.value("--min-time", a.min_time, "SECONDS", "least seconds of samples a row").check(CLI::PositiveNumber);
-  measure.value("--max-time", a.timeout, "SECONDS", "after which a noisy row is ended").check(CLI::PositiveNumber);
+  measure.value("--max-time", a.max_time, "SECONDS", "after which a noisy row is ended").check(CLI::PositiveNumber);
   measure.value("--noise", a.max_noise, "PERCENT", "relative deviation that ends a row").check(CLI::PositiveNumber);
   against.repeated("--baseline", a.baselines, "FILE", "a report; exit 1 on a regression. More are further sessions");
   against.value("--against", a.against, "FILE", "another deltagauge binary, run in turn with this one");

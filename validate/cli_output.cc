@@ -61,14 +61,18 @@ void StatusLine::clear() {
   written_ = false;
 }
 
-void Progress::step(const reports::Result& result) {
+void Progress::step(std::span<const reports::Result> rows, Step how) {
   ++done_;
-  failed_ += result.outcome == reports::Outcome::fail || result.outcome == reports::Outcome::error;
-  if (done_ < total_ && !line_.due()) return;
+  judged_ += how == Step::judged;
+  for (const reports::Result& row : rows)
+    failed_ += row.outcome == reports::Outcome::fail || row.outcome == reports::Outcome::error;
+  if (rows.empty() || (done_ < total_ && !line_.due())) return;
   const double spent = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-  const double left = spent / static_cast<double>(done_) * static_cast<double>(total_ - done_);
-  line_.show(fmt::format("{}/{}, {} failed, about {} left  {} {}  {}", done_, total_, failed_, duration(left),
-                         result.backend, result.check, result.test));
+  const std::string left = judged_ ? fmt::format(", about {} left", duration(spent / static_cast<double>(judged_) *
+                                                                             static_cast<double>(total_ - done_)))
+                                   : "";
+  line_.show(fmt::format("{}/{}, {} failed{}  {} {}  {}", done_, total_, failed_, left, rows[0].backend, rows[0].check,
+                         rows[0].test));
 }
 
 Interrupts::Interrupts() {

@@ -2,6 +2,7 @@
 #pragma once
 #include <chrono>
 #include <cstddef>
+#include <span>
 #include <string>
 
 #include "reports/table.h"
@@ -28,12 +29,13 @@ class StatusLine {
 class Progress {
  public:
   explicit Progress(std::size_t total) : total_(total) {}
-  void step(const reports::Result& result);  // one more is done
+  enum class Step { judged, taken_over };                      // taken over: by --resume, which takes no time
+  void step(std::span<const reports::Result> rows, Step how);  // one more job is done
   void clear() { line_.clear(); }
 
  private:
   StatusLine line_;
-  std::size_t total_, done_ = 0, failed_ = 0;
+  std::size_t total_, done_ = 0, judged_ = 0, failed_ = 0;  // total, done, judged: jobs; failed: rows
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 

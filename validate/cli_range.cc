@@ -21,7 +21,6 @@ RangeOptions options_of(const RangeArgs& args) {
   options.filter = args.filter;
   options.quantities = args.quantities;
   options.frontiers = !args.no_frontiers;
-  options.both_modes = args.both_math;
   options.cuda_missing_is_failure = args.require_gpu;
   return options;
 }
@@ -64,9 +63,13 @@ int range(const RangeArgs& args) {
   return drive(args, {.name = "range",
                       .list = [&](const Sweep& sweep) { return list_range(sweep, registry, options); },
                       .run =
-                          [&](const Sweep& sweep, const Driver::Progress& progress, reports::Report& report) {
-                            options.progress = progress;
+                          [&](const Sweep& sweep, const Loop& loop, reports::Report& report) {
+                            options.loop = loop;
                             run_range(sweep, registry, options, report);
+                          },
+                      .prepare =
+                          [&](Sweep& sweep) {
+                            if (args.both_math) take_both_modes(sweep);
                           },
                       .finish =
                           [&](const reports::Report& report, std::ostream& out) {

@@ -46,8 +46,8 @@ int replay(const ReplayArgs& args) {
   return drive(args, {.name = "replay",
                       .list = [&](const Sweep& sweep) { return list_replay(sweep, registry, options); },
                       .run =
-                          [&](const Sweep& sweep, const Driver::Progress& progress, reports::Report& report) {
-                            options.progress = progress;
+                          [&](const Sweep& sweep, const Loop& loop, reports::Report& report) {
+                            options.loop = loop;
                             run_replay(sweep, registry, options, report);
                           },
                       .finish =

@@ -3,35 +3,37 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
-#include <iostream>
+#include <optional>
 
 #include "core/error.h"
 #include "reports/build_info.h"
-#include "reports/compare/merge.h"
 #include "reports/file.h"
-#include "reports/json.h"
 #include "reports/sha256.h"
 #include "validate/checks/check.h"
-#include "validate/cli_output.h"
 #include "validate/run.h"
 
 namespace deltagauge::validate::cli {
 namespace {
 
-// Keeps cases I, I + N, I + 2N, ... (from 1), counted over all sweeps.
-void keep_shard(std::vector<Sweep>& sweeps, const std::string& shard) {
-  if (shard.empty()) return;
-  std::size_t part = 0, parts = 0;
-  const char *at = shard.data(), *end = at + shard.size();
-  const auto first = std::from_chars(at, end, part);
+std::optional<reports::Shard> shard_of(const RunArgs& args) {
+  if (args.shard.empty()) return std::nullopt;
+  reports::Shard shard;
+  const char *at = args.shard.data(), *end = at + args.shard.size();
+  const auto first = std::from_chars(at, end, shard.part);
   bool ok = first.ec == std::errc() && first.ptr != end && *first.ptr == '/';
   if (ok) {
-    const auto second = std::from_chars(first.ptr + 1, end, parts);
-    ok = second.ec == std::errc() && second.ptr == end && part >= 1 && part <= parts;
+    const auto second = std::from_chars(first.ptr + 1, end, shard.parts);
+    ok = second.ec == std::errc() && second.ptr == end && shard.part >= 1 && shard.part <= shard.parts;
   }
-  if (!ok) fail("--shard: expected I/N with 1 <= I <= N, got '", shard, "'");
-  std::size_t i = 0;
-  for (Sweep& sweep : sweeps) std::erase_if(sweep.cases, [&](const SweepCase&) { return i++ % parts != part - 1; });
+  if (!ok) fail("--shard: expected I/N with 1 <= I <= N, got '", args.shard, "'");
+  return shard;
+}
+
+// Keeps cases I, I + N, I + 2N, ... (from 1), counted over all sweeps.
+void keep_shard(std::vector<Sweep>& sweeps, const reports::Shard& shard) {
+  std::int64_t i = 0;
+  for (Sweep& sweep : sweeps)
+    std::erase_if(sweep.cases, [&](const SweepCase&) { return i++ % shard.parts != shard.part - 1; });
 }
 
 }  // namespace
@@ -57,7 +59,8 @@ void require_known_checks(const std::string& where, const std::vector<std::strin
   }
 }
 
-std::vector<Sweep> sweeps_of(const RunArgs& args, std::vector<reports::ConfigFile>& files) {
+std::vector<Sweep> sweeps_of(const RunArgs& args, std::vector<reports::ConfigFile>& files,
+                             const std::function<void(Sweep&)>& prepare) {
   std::vector<Sweep> sweeps;
   for (const std::string& path : args.configs) {
     const std::string text = reports::read_file(path);
@@ -75,9 +78,11 @@ std::vector<Sweep> sweeps_of(const RunArgs& args, std::vector<reports::ConfigFil
     }
     sweeps.push_back(std::move(single));
   }
-  for (Sweep& sweep : sweeps)
+  for (Sweep& sweep : sweeps) {
     for (const auto& [axis, text] : settings_of(args)) override_axis(sweep, axis, text);
-  keep_shard(sweeps, args.shard);
+    if (prepare) prepare(sweep);
+  }
+  if (const auto shard = shard_of(args)) keep_shard(sweeps, *shard);
   return sweeps;
 }
 
@@ -89,21 +94,8 @@ reports::Report new_report(const RunArgs& args, std::vector<reports::ConfigFile>
   report.started = reports::utc_now();
   report.argv = args.argv;
   report.configs = std::move(files);
+  report.shard = shard_of(args);
   return report;
-}
-
-Earlier::Earlier(const std::string& file, const reports::Report& now) {
-  if (file.empty()) return;
-  reports::Report report = reports::load_report(file);
-  reports::compare::require_same_run("--resume " + file, now, report);
-  for (reports::Result& row : report.results)
-    if (row.outcome != reports::Outcome::skip)  // asking again costs nothing, and there may be a reason less
-      rows_.emplace(JobName{row.test, row.backend, row.check}, std::move(row));
-}
-
-const reports::Result* Earlier::find(const JobName& job) const {
-  const auto found = rows_.find(job);
-  return found == rows_.end() ? nullptr : &found->second;
 }
 
 std::vector<std::string> json_files(const Outputs& outputs) {
@@ -114,32 +106,5 @@ std::vector<std::string> json_files(const Outputs& outputs) {
 }
 
 bool writes_trace(const Outputs& outputs) { return !outputs.trace.empty() || !outputs.folder.empty(); }
-
-int drive(const RunArgs& args, const Driver& driver) {
-  if (args.configs.empty() && args.cases.empty()) fail(driver.name, ": expected CONFIG... or --case ID");
-  if (const std::string asked = outputs_asked(args.outputs); args.list && !asked.empty())
-    fail("--list: expected no ", asked, " beside it, nothing is run");
-  std::vector<reports::ConfigFile> files;
-  const std::vector<Sweep> sweeps = sweeps_of(args, files);
-  std::size_t total = 0;
-  for (const Sweep& sweep : sweeps) {
-    const auto lines = driver.list(sweep);
-    total += lines.size();
-    if (args.list)
-      for (const std::string& line : lines) std::cout << line << "\n";
-  }
-  if (args.list) return total ? 0 : 3;
-
-  require_writable_outputs(args);
-  reports::Report report = new_report(args, std::move(files));
-  Progress progress(total);
-  Driver::Progress step;
-  if (!args.quiet) step = [&](const reports::Result& row) { progress.step(row); };
-  for (const Sweep& sweep : sweeps) driver.run(sweep, step, report);
-  progress.clear();
-  write_outputs(args, report);
-  if (report.results.empty()) std::cerr << "deltagauge: no case and backend match\n";
-  return driver.finish(report, args.outputs.json == "-" ? std::cerr : std::cout);
-}
 
 }  // namespace deltagauge::validate::cli

@@ -1,5 +1,5 @@
-// What every subcommand that runs sweeps does around its loop: configs and ids to sweeps, a new report, and the report into
-// every form that was asked for.
+// What every subcommand that runs sweeps does around its loop: configs and ids to sweeps, a new report, what --resume,
+// --shard, --isolate and an interrupt ask for, and the report into every form that was asked for.
 #pragma once
 #include <functional>
 #include <iosfwd>
@@ -21,21 +21,23 @@ Settings settings_of(const RunArgs& args);                          // of --set 
 
 void require_known_checks(const std::string& where, const std::vector<std::string>& names);  // where: for the message
 
-// The sweeps of the configs and of --case, with --set, --seed and --shard applied; files gets what was read.
-std::vector<Sweep> sweeps_of(const RunArgs& args, std::vector<reports::ConfigFile>& files);
+// The sweeps of the configs and of --case, with --set, --seed, then prepare (where there is one) and --shard applied; files
+// gets what was read.
+std::vector<Sweep> sweeps_of(const RunArgs& args, std::vector<reports::ConfigFile>& files,
+                             const std::function<void(Sweep&)>& prepare = {});
 
 // A report with everything but rows: tool, host, device, argv, configs, the time.
 reports::Report new_report(const RunArgs& args, std::vector<reports::ConfigFile> files);
 
-// The rows of --resume FILE, by job. Throws Error when the file is of another tool, device or configs than the report.
+// The rows of --resume FILE, by job. Throws Error when the file is of another tool, device, configs or command than the
+// report (reports/compare/merge.h says what of a command counts).
 class Earlier {
  public:
-  Earlier(const std::string& file, const reports::Report& now);  // file "": no rows
-  const reports::Result* find(const JobName& job) const;         // null: not judged there, so still to run
-  std::size_t size() const { return rows_.size(); }
+  Earlier(const std::string& file, reports::Report& now);                  // file "": no rows. now gets its roofline
+  const std::vector<reports::Result>* find(const std::string& job) const;  // null: not judged there, so still to run
 
  private:
-  std::map<JobName, reports::Result> rows_;
+  std::map<std::string, std::vector<reports::Result>> rows_;
 };
 
 std::vector<std::string> json_files(const Outputs& outputs);  // where the JSON report goes
@@ -49,17 +51,25 @@ void write_outputs(const RunArgs& args, const reports::Report& report);
 // The output flags that were given, for messages: "--json, --html"; "" when none was.
 std::string outputs_asked(const Outputs& outputs);
 
-// What bench, range, replay and cp differ in.
+// Whether each case has a process of its own.
+bool apart(const RunArgs& args);
+
+// What validate, bench, range, replay and cp differ in.
 struct Driver {
-  std::string name;                                              // of the subcommand
-  std::function<std::vector<std::string>(const Sweep&)> list;    // what would run, a line each
-  using Progress = std::function<void(const reports::Result&)>;  // may be empty
-  std::function<void(const Sweep&, const Progress&, reports::Report&)> run;
+  std::string name;                                            // of the subcommand
+  std::function<std::vector<std::string>(const Sweep&)> list;  // what would run, a line each
+  std::function<std::size_t(const Sweep&)> jobs{};             // how many jobs that are; empty: one a line
+  std::function<void(const Sweep&, const Loop&, reports::Report&)> run;
+  std::function<void(Sweep&)> prepare{};          // before --shard; may be empty
+  std::function<void(reports::Report&)> amend{};  // before the outputs; may be empty
   // After the outputs: the exit status. out: stdout, or stderr where stdout is the report's.
   std::function<int(const reports::Report&, std::ostream& out)> finish;
 };
-// Sweeps, then --list, or the rows, the outputs and the driver's end.
+// Sweeps, then --list, or the rows, the outputs and the driver's end. An interrupt ends it after the current job: outputs of
+// what was judged, and 2.
 int drive(const RunArgs& args, const Driver& driver);
+int drive(const RunArgs& args, const Driver& driver, const std::vector<Sweep>& sweeps,
+          std::vector<reports::ConfigFile> files);
 
 void write_trace_file(const reports::Report& report, const std::string& path);
 

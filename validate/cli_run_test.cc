@@ -8,9 +8,11 @@
 #include <chrono>
 #include <csignal>
 #include <filesystem>
+#include <sstream>
 #include <thread>
 
 #include "core/problem.h"
+#include "reports/compare/merge.h"
 #include "reports/file.h"
 #include "reports/json.h"
 #include "validate/safetensors.h"
@@ -29,12 +31,35 @@ constexpr const char* kFailing =
 std::string lasting(Report report, bool sorted = false) {
   report.started.clear();
   report.argv.clear();
-  for (Result& row : report.results) row.seconds = 0;
+  for (Result& row : report.results) {
+    row.seconds = 0;
+    if (row.timing) row.timing = reports::Timing{};
+  }
   if (sorted)
     std::sort(report.results.begin(), report.results.end(), [](const Result& a, const Result& b) {
-      return std::tie(a.test, a.backend, a.check) < std::tie(b.test, b.backend, b.check);
+      return std::tie(a.test, a.backend, a.check, a.name) < std::tie(b.test, b.backend, b.check, b.name);
     });
   return reports::to_json(report);
+}
+
+constexpr const char *kSmall = R"("len": "40+30+26", "K": 16, "V": 16)", *kLarge = R"("len": "130+90+70")";
+
+// A subcommand on one backend: of every case, so many jobs and rows. slow: axes of a case that takes some 0.1 s.
+struct Command {
+  const char* name;
+  std::vector<std::string> flags;
+  std::size_t jobs, rows;
+  const char* slow;
+};
+const std::vector<Command>& commands() {
+  static const std::vector<Command> all{
+      {"validate", {"--backend", "reference.recurrent", "--check", "accuracy", "--check", "causal"}, 2, 2, kLarge},
+      {"bench", {"--backend", "reference.recurrent", "--min-time", "0.02", "--max-time", "0.04"}, 1, 2, kSmall},
+      {"range", {"--backend", "reference.recurrent", "--quantity", "v"}, 2, 2, kSmall},
+      {"cp", {"--backend", "reference.cp.chunk64.io", "--degree", "2", "--table", "contiguous"}, 1, 1, kLarge},
+      {"replay", {"--backend", "reference.recurrent", "--no-times"}, 1, 1, kSmall},
+  };
+  return all;
 }
 
 class Runs : public testing::Test {
@@ -63,6 +88,7 @@ class Runs : public testing::Test {
     if (child != 0) return child;
     for (const auto& [name, descriptor] : {std::pair{"stdout", STDOUT_FILENO}, {"stderr", STDERR_FILENO}})
       ::dup2(::open((folder_ + name).c_str(), O_CREAT | O_TRUNC | O_WRONLY, 0600), descriptor);
+    ::setenv("OMP_NUM_THREADS", "1", 1);  // teams of threads wait for each other where cores are shared; no result changes
     ::execv(DELTAGAUGE_BINARY, argv.data());
     ::_exit(127);
   }
@@ -78,6 +104,24 @@ class Runs : public testing::Test {
                                    "--json",   file(name)};
     words.insert(words.end(), more.begin(), more.end());
     return words;
+  }
+  // Cases, a seed each, by a subcommand.
+  std::vector<std::string> seeds(const Command& command, const std::string& name, int cases,
+                                 const std::vector<std::string>& more = {}, const char* sizes = kSmall) const {
+    std::string list;
+    for (int seed = 1; seed <= cases; ++seed) list += (seed > 1 ? ", " : "") + std::to_string(seed);
+    reports::write_file(file("seeds.json"), R"({"schema": "deltagauge.sweep/1", "grid": [{"axes": {"HK": 1, "HV": 2, )" +
+                                                std::string(sizes) + R"(, "seed": [)" + list + "]}}]}");
+    std::vector<std::string> words{command.name, file("seeds.json"), "--json", file(name)};
+    words.insert(words.end(), command.flags.begin(), command.flags.end());
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  }
+  // The process that this one started last, once there is one.
+  pid_t child_of(pid_t parent) const {
+    const std::string path = "/proc/" + std::to_string(parent) + "/task/" + std::to_string(parent) + "/children";
+    for (;; std::this_thread::sleep_for(std::chrono::milliseconds(1)))
+      if (const std::string children = reports::read_file(path); !children.empty()) return std::stoi(children);
   }
   Report report(const std::string& name) const { return reports::load_report(file(name)); }
   std::string text(const std::string& name) const { return reports::read_file(file(name)); }  // stdout, stderr
@@ -101,6 +145,133 @@ TEST_F(Runs, TwoShardsJoinedAreTheWholeRun) {
   ASSERT_EQ(run({"report", "merge", file("1.json"), file("2.json"), "--json", file("joined.json")}), 0);
   EXPECT_EQ(report("1.json").results.size(), 24u);
   EXPECT_EQ(lasting(report("joined.json"), true), lasting(report("whole.json"), true));
+}
+
+TEST_F(Runs, EverySubcommandSplitsAndJoins) {
+  for (const Command& command : commands()) {
+    SCOPED_TRACE(command.name);
+    ASSERT_EQ(run(seeds(command, "whole.json", 3)), 0) << text("stderr");
+    ASSERT_EQ(run(seeds(command, "2.json", 3, {"--shard", "2/2"})), 0) << text("stderr");
+    ASSERT_EQ(run(seeds(command, "1.json", 3, {"--shard=1/2", "--quiet"})), 0) << text("stderr");
+    ASSERT_EQ(run({"report", "merge", file("2.json"), file("1.json"), "--json", file("joined.json")}), 0) << text("stderr");
+    EXPECT_EQ(report("1.json").results.size(), 2 * command.rows);
+    EXPECT_EQ(lasting(report("joined.json"), true), lasting(report("whole.json"), true));
+    std::vector<std::string> words = report("whole.json").argv;
+    words.erase(std::find(words.begin(), words.end(), "--json"), std::find(words.begin(), words.end(), "--json") + 2);
+    EXPECT_EQ(report("joined.json").argv, words);
+    EXPECT_EQ(run({"report", "merge", file("1.json"), "--json", file("half.json")}), 2);
+    EXPECT_NE(text("stderr").find("expected all 2 shards, got none of 2/2"), std::string::npos) << text("stderr");
+    EXPECT_FALSE(fs::exists(file("half.json")));
+  }
+}
+
+TEST_F(Runs, EverySubcommandCanBeInterruptedAndTakenUpAgain) {
+  for (const Command& command : commands()) {
+    SCOPED_TRACE(command.name);
+    constexpr int kCases = 6;
+    ASSERT_EQ(run(seeds(command, "whole.json", kCases, {}, command.slow)), 0) << text("stderr");
+    const pid_t child = start(seeds(command, "part.json", kCases, {}, command.slow));
+    wait_for("part.json.partial");
+    ::kill(child, SIGINT);
+    ASSERT_EQ(wait(child), 2);
+    const Report part = report("part.json");
+    ASSERT_GT(part.jobs_left, 0);
+    const std::size_t jobs = kCases * command.jobs;
+    EXPECT_NE(
+        text("stderr").find("interrupted, " + std::to_string(part.jobs_left) + " of " + std::to_string(jobs) + " jobs"),
+        std::string::npos)
+        << text("stderr");
+    EXPECT_FALSE(fs::exists(file("part.json.partial")));
+    EXPECT_EQ(run({"report", "show", file("part.json")}), 2);
+    EXPECT_NE(text("stdout").find("unfinished: " + std::to_string(part.jobs_left) + " jobs left"), std::string::npos);
+    EXPECT_EQ(run({"report", "merge", file("part.json"), "--json", file("joined.json")}), 2);
+    EXPECT_NE(text("stderr").find("expected a finished run"), std::string::npos) << text("stderr");
+    ASSERT_EQ(run(seeds(command, "again.json", kCases, {"--resume", file("part.json")}, command.slow)), 0) << text("stderr");
+    EXPECT_EQ(lasting(report("again.json")), lasting(report("whole.json")));
+    for (std::size_t i = 0; i < part.results.size(); ++i)
+      EXPECT_EQ(report("again.json").results[i].seconds, part.results[i].seconds) << "taken over";
+  }
+}
+
+TEST_F(Runs, AnInterruptOfBenchAgainstKeepsTheBlocksThatEnded) {
+  const std::vector<std::string> words{"bench",
+                                       "--case",
+                                       "gdn/fwd/len=3,K=8,V=8/seed=1",
+                                       "--backend",
+                                       "reference.recurrent",
+                                       "--min-time",
+                                       "0.01",
+                                       "--max-time",
+                                       "0.02",
+                                       "--against",
+                                       DELTAGAUGE_BINARY,
+                                       "--blocks",
+                                       "500"};
+  std::vector<std::string> first = words;
+  first.insert(first.end(), {"--json", file("r.json")});
+  const pid_t child = start(first);
+  wait_for("stderr");
+  while (text("stderr").find("block 2 of 500") == std::string::npos)
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  ::kill(child, SIGINT);
+  EXPECT_EQ(wait(child), 2);
+  const auto left = report("r.json").jobs_left;
+  EXPECT_GT(left, 0);
+  EXPECT_NE(text("stderr").find(std::to_string(left) + " of 500 blocks left"), std::string::npos) << text("stderr");
+  for (const std::vector<std::string>& more :
+       std::vector<std::vector<std::string>>{{"--resume", file("r.json")}, {"--isolate"}, {"--timeout", "3"}}) {
+    std::vector<std::string> other = words;
+    other.insert(other.end(), more.begin(), more.end());
+    EXPECT_EQ(run(other), 2);
+    EXPECT_NE(text("stderr").find("--against: expected no " + (more[0] == "--resume" ? more[0] : "--isolate or --timeout")),
+              std::string::npos)
+        << text("stderr");
+  }
+}
+
+TEST_F(Runs, NoOutputIsPartOfTheCommandThatIsCompared) {
+  ASSERT_EQ(run({"validate", "--help"}), 0);
+  const std::string help = text("stdout");
+  const auto from = help.find("\nOutputs:"), to = help.find("\nOptions:", from);
+  ASSERT_NE(to, std::string::npos) << help;
+  std::istringstream outputs(help.substr(from, to - from));
+  int flags = 0;
+  for (std::string word; outputs >> word;)
+    if (word.starts_with("--") && word.size() > 2) {
+      ++flags;
+      EXPECT_TRUE(reports::compare::words_of_all({"deltagauge", word + "=x"}).empty()) << word;
+    }
+  EXPECT_EQ(flags, 13);
+}
+
+TEST_F(Runs, EverySubcommandOutlivesAChildThatIsKilledOrHangs) {
+  for (const Command& command : commands()) {
+    SCOPED_TRACE(command.name);
+    ASSERT_EQ(run(seeds(command, "here.json", 2)), 0) << text("stderr");
+    ASSERT_EQ(run(seeds(command, "apart.json", 2, {"--isolate"})), 0) << text("stderr");
+    EXPECT_EQ(lasting(report("apart.json")), lasting(report("here.json")));
+    const struct {
+      std::vector<std::string> flags;
+      int signal;
+      const char* reason;
+    } kEnds[] = {{{"--isolate"}, SIGKILL, "crashed: SIGKILL"}, {{"--timeout", "5"}, SIGSTOP, "no answer within 5 s"}};
+    for (const auto& end : kEnds) {
+      const pid_t parent = start(seeds(command, "r.json", 2, end.flags));
+      ::kill(child_of(parent), end.signal);  // before its first job
+      EXPECT_EQ(wait(parent), 2);
+      const Report r = report("r.json");
+      ASSERT_EQ(r.results.size(), 2 * command.rows);
+      const std::size_t lost = command.rows / command.jobs;  // rows of the first job
+      for (std::size_t i = 0; i < r.results.size(); ++i) {
+        EXPECT_EQ(r.results[i].outcome, i < lost ? Outcome::error : Outcome::pass) << i << r.results[i].reason;
+        EXPECT_EQ(r.results[i].reason, i < lost ? end.reason : "") << i;
+        EXPECT_EQ(r.results[i].repro.starts_with("deltagauge " + std::string(command.name) + " --case "), i < lost);
+      }
+      EXPECT_EQ(r.jobs_left, 0);
+      ASSERT_EQ(run(seeds(command, "again.json", 2, {"--resume", file("r.json")})), 0) << "broken rows are asked again";
+      EXPECT_EQ(lasting(report("again.json")), lasting(report("here.json")));
+    }
+  }
 }
 
 TEST_F(Runs, AnInterruptEndsAfterTheCurrentJobAndResumeRunsTheRest) {
@@ -164,6 +335,34 @@ TEST_F(Runs, ResumeRefusesAReportOfAnotherBuildOrConfig) {
   EXPECT_FALSE(fs::exists(file("again.json")));
 }
 
+TEST_F(Runs, ResumeRefusesAReportOfAnotherCommand) {
+  for (const Command& command : commands()) {
+    SCOPED_TRACE(command.name);
+    ASSERT_EQ(run(seeds(command, "r.json", 1)), 0) << text("stderr");
+    for (const std::vector<std::string>& other : std::vector<std::vector<std::string>>{
+             {"--oracle", "dd"}, {"--seed", "7"}, {"--set", "math=fast"}, {"--filter", "gdn*"}, {"--require-gpu"}}) {
+      std::vector<std::string> more = other;
+      more.insert(more.end(), {"--resume", file("r.json")});
+      EXPECT_EQ(run(seeds(command, "again.json", 1, more)), 2) << other[0];
+      EXPECT_NE(text("stderr").find("command: expected "), std::string::npos) << text("stderr");
+      EXPECT_NE(text("stderr").find(other[0]), std::string::npos) << text("stderr");
+    }
+    EXPECT_FALSE(fs::exists(file("again.json")));
+  }
+  std::vector<std::string> words = sweep("r.json", {"--resume", file("none.json")});
+  EXPECT_EQ(run(words), 2);
+}
+
+TEST_F(Runs, ACaseThatTwoConfigsHoldIsTakenOverTwice) {
+  std::vector<std::string> words = seeds(commands()[0], "twice.json", 2);
+  words.insert(words.begin() + 1, words[1]);
+  ASSERT_EQ(run(words), 0) << text("stderr");
+  words.insert(words.end(), {"--resume", file("twice.json"), "--json", file("again.json")});
+  words.erase(std::find(words.begin(), words.end(), "--json"), std::find(words.begin(), words.end(), "--json") + 2);
+  ASSERT_EQ(run(words), 0) << text("stderr");
+  EXPECT_EQ(lasting(report("again.json")), lasting(report("twice.json")));
+}
+
 TEST_F(Runs, IsolatedJobsGiveTheSameReport) {
   ASSERT_EQ(run(sweep("here.json")), 0);
   ASSERT_EQ(run(sweep("apart.json", {"--isolate"})), 0) << text("stderr");
@@ -210,6 +409,14 @@ TEST_F(Runs, ShrinkPutsTheSmallCaseIntoTheWordsOfAFailure) {
     EXPECT_EQ(r.results[0].test, kFailing);
     EXPECT_EQ(r.results[0].repro.find("len=5+34+20"), std::string::npos) << r.results[0].repro;
     EXPECT_EQ("deltagauge " + line("again: deltagauge "), r.results[0].repro);
+    ASSERT_TRUE(r.results[0].shrunk);
+    EXPECT_EQ(r.results[0].shrunk->file, file("r.shrunk1.safetensors"));
+    EXPECT_EQ(line("tensors: "), r.results[0].shrunk->file);
+    EXPECT_NE(r.results[0].repro.find("'" + r.results[0].shrunk->test + "'"), std::string::npos) << r.results[0].repro;
+    const Safetensors dumped = read_safetensors(r.results[0].shrunk->file);
+    EXPECT_EQ(dumped.metadata.at("deltagauge.case"), r.results[0].shrunk->test);
+    EXPECT_TRUE(dumped.tensors.contains("o"));
+    fs::remove(r.results[0].shrunk->file);
     EXPECT_EQ(WEXITSTATUS(std::system((DELTAGAUGE_BINARY " " + line("again: deltagauge ") + " > /dev/null").c_str())), 1);
   }
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <iostream>
 #include <set>
 #include <tuple>
@@ -17,6 +18,7 @@
 namespace deltagauge::validate::cli {
 namespace {
 
+namespace fs = std::filesystem;
 using reports::Outcome, reports::Result;
 
 SweepCase plain_case(const Case& c, std::string_view check) {
@@ -26,30 +28,44 @@ SweepCase plain_case(const Case& c, std::string_view check) {
   return test;
 }
 
-// One job in a process of its own.
-Result judge_apart(const Case& c, const Backend& backend, const std::string& check, const RunOptions& options,
-                   double timeout) {
+// How a shrunk case is judged, as the failure was.
+struct Judging {
+  oracle::Precision oracle = oracle::Precision::automatic;
+  bool require_gpu = false, isolate = false;
+  double timeout = 0;  // seconds; 0: none
+
+  bool apart() const { return isolate || timeout > 0; }
+  std::vector<std::string> flags() const {
+    std::vector<std::string> words;
+    if (oracle != oracle::Precision::automatic) words.insert(words.end(), {"--oracle", std::string(oracle::name(oracle))});
+    if (require_gpu) words.emplace_back("--require-gpu");
+    if (timeout > 0) words.insert(words.end(), {"--timeout", fmt::format("{}", timeout)});
+    if (isolate) words.emplace_back("--isolate");
+    return words;
+  }
+};
+
+Result judged(const Case& c, const Backend& backend, const std::string& check, const Judging& how) {
+  RunOptions options;
+  options.oracle = how.oracle;
+  for (const std::string& word : how.flags()) options.loop.repro_flags += " " + word;
   const SweepCase test = plain_case(c, check);
+  if (!how.apart()) return run_one(test, backend, check, options);
   const auto command = [&](const std::string& task) {
-    return std::vector<std::string>{"deltagauge", "validate", "--worker",  task,
-                                    "--case",     to_id(c),   "--backend", std::string(backend.name()),
-                                    "--check",    check,      "--oracle",  std::string(oracle::name(options.oracle))};
+    std::vector<std::string> words{"deltagauge", "validate", "--worker",  task,
+                                   "--case",     to_id(c),   "--backend", std::string(backend.name()),
+                                   "--check",    check};
+    const auto flags = how.flags();
+    words.insert(words.end(), flags.begin(), flags.end());
+    return words;
   };
-  Workers workers(command, timeout);
-  RunOptions apart = options;
-  apart.workers = &workers;
-  return run_one(test, backend, check, apart);
+  Workers workers(command, how.timeout);
+  options.loop.workers = &workers;
+  return run_one(test, backend, check, options);
 }
 
-Shrunk shrink_one(const Case& c, const Backend& backend, const std::string& check, const RunOptions& from, bool apart,
-                  double timeout) {
-  RunOptions options;
-  options.oracle = from.oracle;
-  options.repro_flags = from.repro_flags;
-  const JudgeCase judge = [&](const Case& one) {
-    if (apart) return judge_apart(one, backend, check, options, timeout);
-    return run_one(plain_case(one, check), backend, check, options);
-  };
+Shrunk shrink_one(const Case& c, const Backend& backend, const std::string& check, const Judging& as) {
+  const JudgeCase judge = [&](const Case& one) { return judged(one, backend, check, as); };
   ShrinkOptions how;
   if (const std::int64_t chunk = reference::staging(backend.staging(c.problem)).chunk) how.chunk = chunk;
   how.stopped = Interrupts::asked;
@@ -62,20 +78,29 @@ Shrunk shrink_one(const Case& c, const Backend& backend, const std::string& chec
   return small;
 }
 
+// The case's tensors and, where the backend gives an answer at all, its outputs.
+void dump(const Shrunk& small, const std::string& file) {
+  case_dump(to_id(small.smallest), file, small.result.outcome == Outcome::fail ? small.result.backend : "");
+}
+
 }  // namespace
 
-void shrink_failures(const ValidateArgs& args, const RunOptions& options, const Registry& registry,
-                     reports::Report& report) {
-  const bool apart = args.isolate || args.timeout > 0;
+void shrink_failures(const ValidateArgs& args, const Registry& registry, reports::Report& report) {
+  const Judging how{oracle::parse_precision(args.oracle), args.require_gpu, args.isolate, args.timeout};
+  const auto files = json_files(args.outputs);
   std::set<std::tuple<std::string, std::string, std::string>> done;
   for (Result& row : report.results) {
     if (Interrupts::asked()) return;
-    if (row.outcome != Outcome::fail && !(apart && row.outcome == Outcome::error)) continue;
+    if (row.outcome != Outcome::fail && !(how.apart() && row.outcome == Outcome::error)) continue;
     if (!done.emplace(row.backend, row.check, marks(row)[0]).second) continue;
     try {
-      const Shrunk small =
-          shrink_one(parse_id(row.test), registry.get(row.backend), row.check, options, apart, args.timeout);
+      const Shrunk small = shrink_one(parse_id(row.test), registry.get(row.backend), row.check, how);
       row.repro = small.result.repro;
+      if (files.empty()) continue;
+      fs::path file = files[0];
+      file.replace_extension(".shrunk" + std::to_string(done.size()) + ".safetensors");
+      dump(small, file.string());
+      row.shrunk = reports::ShrunkCase{to_id(small.smallest), file.string()};
     } catch (const Error& e) {  // a ceiling, a refusal that was wanted, tensors from a file: they are not in the id
       if (!args.quiet)
         std::cerr << "deltagauge: " << row.backend << " " << row.check << " is not shrunk: " << e.what() << "\n";
@@ -88,12 +113,7 @@ int case_shrink(const ShrinkArgs& args) {
   if (!args.check.empty()) require_known_checks("--check", {args.check});
   const Registry registry = all_backends();
   require_known_backends(registry.match("*"), args.backend);
-  RunOptions options;
-  options.oracle = oracle::parse_precision(args.oracle);
-  if (args.oracle != "auto") options.repro_flags += " --oracle " + args.oracle;
-  if (args.timeout > 0) options.repro_flags += fmt::format(" --timeout {}", args.timeout);
-  if (args.isolate) options.repro_flags += " --isolate";
-  const bool apart = args.isolate || args.timeout > 0;
+  const Judging how{.oracle = oracle::parse_precision(args.oracle), .isolate = args.isolate, .timeout = args.timeout};
   const Interrupts interrupts;
   reports::Report report;
   for (const Backend* backend : registry.match(args.backend)) {
@@ -101,14 +121,12 @@ int case_shrink(const ShrinkArgs& args) {
     for (const CheckInfo& check : checks()) {
       if (!args.check.empty() && !names_check(args.check, check.name)) continue;
       const std::string name(check.name);
-      Result row = apart ? judge_apart(c, *backend, name, options, args.timeout)
-                         : run_one(plain_case(c, name), *backend, name, options);
-      const bool fails = row.outcome == Outcome::fail || (apart && row.outcome == Outcome::error);
+      Result row = judged(c, *backend, name, how);
+      const bool fails = row.outcome == Outcome::fail || (how.apart() && row.outcome == Outcome::error);
       report.results.push_back(std::move(row));
       if (!fails) continue;
-      const Shrunk small = shrink_one(c, *backend, name, options, apart, args.timeout);
-      if (!args.out.empty())
-        case_dump(to_id(small.smallest), args.out, small.result.outcome == Outcome::fail ? small.result.backend : "");
+      const Shrunk small = shrink_one(c, *backend, name, how);
+      if (!args.out.empty()) dump(small, args.out);
       std::cout << to_id(small.smallest) << "\n"
                 << small.result.backend << " " << name << ": " << small.result.reason << "\nagain: " << small.result.repro
                 << "\n";

@@ -209,8 +209,9 @@ TEST_F(Cli, refuses_flags_that_would_be_ignored) {
   for (const char* flag : {"--shard", "--json", "--report", "--seed", "--tensors", "--op", "--staging", "--filter"})
     for (const std::string& none : {std::string(flag) + " ''", std::string(flag) + "="})
       expect_usage_error(one + none, "expected a value, got none");
-  expect_usage_error(one + "--list --json -", "--list: expected no output");
-  expect_usage_error(one + "--list --report" + quoted(file("r")), "--list: expected no output");
+  expect_usage_error(one + "--list --json -", "--list: expected no --json beside it");
+  expect_usage_error(one + "--list --isolate --report" + quoted(file("r")),
+                     "--list: expected no --report, --isolate beside it");
   const std::string path = quoted(dumped("reference.recurrent")), given = "validate --op gdn --tensors" + path;
   expect_usage_error(given + "--shard 1/2", "--shard: expected none beside --tensors");
   expect_usage_error(given + "--seed 3", "--seed: expected none beside --tensors");

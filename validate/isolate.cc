@@ -22,7 +22,7 @@ namespace deltagauge::validate {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr char kEndOfRow = '\0';  // JSON text holds none
+constexpr char kEndOfRows = '\0';  // JSON text holds none
 
 // Between fork and exec: only what a signal handler may do. An interrupt is the parent's to take, and a dead parent's worker
 // has nobody to work for.
@@ -92,13 +92,13 @@ int Workers::end() {
   return status;
 }
 
-Workers::Got Workers::receive(std::string& row) {
+Workers::Got Workers::receive(std::string& rows) {
   const auto deadline = Clock::now() + std::chrono::duration<double>(timeout_);
   for (;;) {
-    if (const auto at = buffer_.find(kEndOfRow); at != std::string::npos) {
-      row = buffer_.substr(0, at);
+    if (const auto at = buffer_.find(kEndOfRows); at != std::string::npos) {
+      rows = buffer_.substr(0, at);
       buffer_.erase(0, at + 1);
-      return Got::row;
+      return Got::rows;
     }
     int wait = -1;
     if (timeout_ > 0) {
@@ -115,7 +115,9 @@ Workers::Got Workers::receive(std::string& row) {
   }
 }
 
-reports::Result Workers::run(const std::vector<std::size_t>& batch, reports::Result row) {
+std::vector<reports::Result> Workers::run(const std::vector<std::size_t>& batch, NamedJob job) {
+  const auto start_of_job = Clock::now();
+  std::string reason;
   try {
     if (pending_.empty() || pending_.back() != batch.at(0)) {
       end();
@@ -124,28 +126,34 @@ reports::Result Workers::run(const std::vector<std::size_t>& batch, reports::Res
     pending_.pop_back();
     std::string text;
     switch (receive(text)) {
-      case Got::row: {
-        reports::Result got = reports::parse_report(text, "worker").results.at(0);
-        if (got.test != row.test || got.backend != row.backend || got.check != row.check)
-          fail("worker: expected this row, got that of ", got.test, " ", got.backend, " ", got.check,
-               ": did a config change meanwhile?");
-        if (got.outcome == reports::Outcome::error || pending_.empty()) end();
+      case Got::rows: {
+        std::vector<reports::Result> got = reports::parse_report(text, "worker").results;
+        const std::string name = got.empty() ? "none" : reports::job_of(got[0]);
+        if (name != job.name)
+          fail("worker: expected the rows of ", job.name, ", got ", name, ": did a config change meanwhile?");
+        const bool broken =
+            std::any_of(got.begin(), got.end(), [](const auto& row) { return row.outcome == reports::Outcome::error; });
+        if (broken || pending_.empty()) end();
         return got;
       }
       case Got::end:
-        row.reason = how_it_ended(end());
+        reason = how_it_ended(end());
         break;
       case Got::nothing:
         end();
-        row.reason = "no answer within " + seconds_text(timeout_) + " s";
+        reason = "no answer within " + seconds_text(timeout_) + " s";
         break;
     }
   } catch (const Error& e) {
     end();
-    row.reason = e.what();
+    reason = e.what();
   }
-  row.outcome = reports::Outcome::error;
-  return row;
+  for (reports::Result& row : job.rows) {
+    row.outcome = reports::Outcome::error;
+    row.reason = reason;
+    row.seconds = std::chrono::duration<double>(Clock::now() - start_of_job).count();
+  }
+  return std::move(job.rows);
 }
 
 WorkerTask worker_task(std::string_view word) {
@@ -168,13 +176,13 @@ WorkerTask worker_task(std::string_view word) {
   }
 }
 
-void send_row(const WorkerTask& task, const reports::Result& result) {
+void send_rows(const WorkerTask& task, std::span<const reports::Result> rows) {
   reports::Report report;
-  report.results.push_back(result);
-  std::string text = reports::to_json(report) + kEndOfRow;
+  report.results.assign(rows.begin(), rows.end());
+  std::string text = reports::to_json(report) + kEndOfRows;
   for (std::string_view left = text; !left.empty();) {
     const ssize_t sent = ::write(task.descriptor, left.data(), left.size());
-    if (sent < 0 && errno != EINTR) fail("worker: cannot write its row: ", std::strerror(errno));
+    if (sent < 0 && errno != EINTR) fail("worker: cannot write its rows: ", std::strerror(errno));
     if (sent > 0) left.remove_prefix(static_cast<std::size_t>(sent));
   }
 }

@@ -1,14 +1,16 @@
 // Jobs judged in child processes, so that one that crashes or hangs costs its own row only. A child executes the same
 // program again (a forked copy could use neither CUDA nor OpenMP), with a word that makes it a worker: it judges the jobs
-// whose numbers it was given, one after the other, and writes each row to a pipe.
+// whose numbers it was given, one after the other, and writes the rows of each to a pipe.
 #pragma once
 #include <cstddef>
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "reports/report.h"
+#include "validate/loop.h"
 
 namespace deltagauge::validate {
 
@@ -22,16 +24,16 @@ class Workers {
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
 
-  // The row of job batch[0], from the worker that is to come to it next, or from a new one that gets the whole batch. When
-  // the worker crashes or is too slow: row, as an error with the reason. After an error the next job gets a new process.
-  reports::Result run(const std::vector<std::size_t>& batch, reports::Result row);
+  // The rows of job batch[0], from the worker that is to come to it next, or from a new one that gets the whole batch. When
+  // the worker crashes or is too slow: job.rows, as errors with the reason. After an error the next job gets a new process.
+  std::vector<reports::Result> run(const std::vector<std::size_t>& batch, NamedJob job);
 
  private:
-  enum class Got { row, end, nothing };
+  enum class Got { rows, end, nothing };
 
   void start(const std::vector<std::size_t>& batch);
-  Got receive(std::string& row);  // nothing: within the time limit
-  int end();                      // kills and waits; the wait status
+  Got receive(std::string& rows);  // nothing: within the time limit
+  int end();                       // kills and waits; the wait status
 
   WorkerCommand command_;
   double timeout_;
@@ -45,7 +47,8 @@ struct WorkerTask {
   int descriptor = -1;
   std::vector<std::size_t> numbers;
 };
-WorkerTask worker_task(std::string_view word);                         // throws Error
-void send_row(const WorkerTask& task, const reports::Result& result);  // throws Error when nobody listens
+WorkerTask worker_task(std::string_view word);  // throws Error
+// Those of a job. Throws Error when nobody listens.
+void send_rows(const WorkerTask& task, std::span<const reports::Result> rows);
 
 }  // namespace deltagauge::validate

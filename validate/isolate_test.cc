@@ -74,8 +74,8 @@ int work(const char* task_word, const char* backends) {
   const WorkerTask task = worker_task(task_word);
   RunOptions options;
   options.backend = backends;
-  options.only = task.numbers;
-  options.progress = [&](std::size_t, std::size_t, const Result& row) { send_row(task, row); };
+  options.loop.only = task.numbers;
+  options.loop.done = [&](std::span<const Result> rows) { send_rows(task, rows); };
   reports::Report report;
   run_sweep(sweep(), planted(), options, report);
   return 0;
@@ -89,7 +89,7 @@ std::vector<Result> run_apart(const std::string& backends, double timeout = 0) {
       timeout);
   RunOptions options;
   options.backend = backends;
-  options.workers = &workers;
+  options.loop.workers = &workers;
   reports::Report report;
   run_sweep(sweep(), planted(), options, report);
   return report.results;
@@ -159,8 +159,9 @@ TEST(Workers, KeepStdoutForTheReport) {
 }
 
 TEST(Workers, RunOnlyWhatIsNotKnownAndStopWhenAsked) {
-  Result earlier;
-  earlier.test = kId, earlier.backend = "crashes", earlier.check = "accuracy", earlier.outcome = Outcome::pass;
+  const std::string name = kId + std::string(" crashes accuracy");
+  std::vector<Result> earlier(1);
+  earlier[0].test = kId, earlier[0].backend = "crashes", earlier[0].check = "accuracy", earlier[0].outcome = Outcome::pass;
   int asked = 0;
   Workers workers(
       [](const std::string& task) {
@@ -169,9 +170,9 @@ TEST(Workers, RunOnlyWhatIsNotKnownAndStopWhenAsked) {
       0);
   RunOptions options;
   options.backend = "crashes";
-  options.workers = &workers;
-  options.known = [&](const JobName& job) { return job == JobName{kId, "crashes", "accuracy"} ? &earlier : nullptr; };
-  options.stopped = [&] { return ++asked > 2; };
+  options.loop.workers = &workers;
+  options.loop.known = [&](const std::string& job) { return job == name ? &earlier : nullptr; };
+  options.loop.stopped = [&] { return ++asked > 2; };
   reports::Report report;
   run_sweep(sweep(), planted(), options, report);
   ASSERT_EQ(report.results.size(), 3u);

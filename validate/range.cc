@@ -48,27 +48,27 @@ struct Job {
   const Quantity* quantity;  // null: a range row
 };
 
-// The cases that pass the filter, in the modes asked for.
+// The cases that pass the filter.
 std::vector<SweepCase> cases_of(const Sweep& sweep, const RangeOptions& options) {
   std::vector<SweepCase> cases;
-  const auto add = [&](const SweepCase& test) {
-    const std::string id = to_id(test.test);
-    const bool there =
-        std::any_of(cases.begin(), cases.end(), [&](const SweepCase& other) { return other.test == test.test; });
-    if (!there && (glob_match(options.filter, id) || glob_match(options.filter, test.name))) cases.push_back(test);
-  };
-  for (SweepCase test : sweep.cases) {
-    if (test.expect == "refused") continue;
-    if (!options.both_modes) {
-      add(test);
-      continue;
-    }
-    for (const MathMode mode : {MathMode::precise, MathMode::fast}) {
-      test.test.problem.math = mode;
-      add(test);
-    }
-  }
+  for (const SweepCase& test : sweep.cases)
+    if (test.expect != "refused" && (glob_match(options.filter, to_id(test.test)) || glob_match(options.filter, test.name)))
+      cases.push_back(test);
   return cases;
+}
+
+std::string name_of(const Job& job) {
+  return to_id(job.test->test) + " " + std::string(job.backend->name()) +
+         (job.quantity ? " frontier " + std::string(job.quantity->name) : " range");
+}
+
+Result before(const Job& job) {
+  Result row = row_before(*job.test, job.backend->name(), job.quantity ? "frontier" : "range");
+  const std::string quantity(job.quantity ? job.quantity->name : "");
+  if (job.quantity) row.name = quantity;
+  row.repro = "deltagauge range --case " + shell_quoted(row.test) + " --backend " + row.backend +
+              (job.quantity ? " --quantity " + quantity : " --no-frontiers");
+  return row;
 }
 
 std::vector<Job> jobs_of(const std::vector<SweepCase>& cases, const Sweep& sweep, const Registry& registry,
@@ -103,6 +103,11 @@ Result range_row(const Job& job, Context& context) {
   result.reason = met.overflow;
   result.ranges = met.ranges;
   result.values = met.values;
+  const bool any = std::any_of(met.ranges.begin(), met.ranges.end(), [](const auto& range) { return range.second.values; });
+  if (!any && result.outcome == Outcome::pass) {
+    result.outcome = Outcome::skip;
+    result.reason = "nothing to measure: no stage holds a value";
+  }
   return result;
 }
 
@@ -122,16 +127,12 @@ Result run_job(const Job& job, const std::function<Context&()>& context, Draws& 
     result.outcome = Outcome::error;
     result.reason = error.what();
   }
-  const std::string id = to_id(job.test->test), quantity(job.quantity ? job.quantity->name : "");
-  if (result.test.empty()) result.test = id;
-  if (result.name.empty()) result.name = job.quantity ? quantity : job.test->name;
-  result.op = problem.op;
-  result.direction = problem.direction == Direction::fwd ? "fwd" : "bwd";
-  result.backend = job.backend->name();
-  result.check = job.quantity ? "frontier" : "range";
-  if (result.outcome == Outcome::fail || result.outcome == Outcome::error)
-    result.repro = "deltagauge range --case " + shell_quoted(id) + " --backend " + result.backend +
-                   (job.quantity ? " --quantity " + quantity : " --no-frontiers");
+  Result row = before(job);
+  if (result.test.empty()) result.test = row.test;
+  if (result.name.empty()) result.name = row.name;
+  for (std::string Result::*same : {&Result::op, &Result::direction, &Result::backend, &Result::check})
+    result.*same = row.*same;
+  if (result.outcome == Outcome::fail || result.outcome == Outcome::error) result.repro = row.repro;
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return result;
 }
@@ -142,12 +143,28 @@ void add_peer_backends(Registry& registry) {
   for (const reference::Staging& staging : reference::peer_stagings()) registry.add(std::make_unique<PeerBackend>(staging));
 }
 
+void take_both_modes(Sweep& sweep) {
+  std::vector<SweepCase> cases;
+  for (SweepCase test : sweep.cases)
+    for (const MathMode mode : {MathMode::precise, MathMode::fast}) {
+      test.test.problem.math = mode;
+      if (std::none_of(cases.begin(), cases.end(), [&](const SweepCase& other) { return other.test == test.test; }))
+        cases.push_back(test);
+    }
+  sweep.cases = std::move(cases);
+}
+
 void run_range(const Sweep& sweep, const Registry& registry, const RangeOptions& options, reports::Report& report) {
   const auto cases = cases_of(sweep, options);
+  const auto jobs = jobs_of(cases, sweep, registry, options);
+  std::vector<NamedJob> named;
+  for (const Job& job : jobs)
+    named.push_back({name_of(job), static_cast<std::size_t>(job.test - cases.data()), {before(job)}});
   Draws draws(options.oracle);
   std::unique_ptr<Context> context;
   const SweepCase* now = nullptr;
-  for (const Job& job : jobs_of(cases, sweep, registry, options)) {
+  const auto run = [&](std::size_t i) -> std::vector<Result> {
+    const Job& job = jobs[i];
     if (job.test != now) {
       context.reset();
       draws.clear();
@@ -157,17 +174,15 @@ void run_range(const Sweep& sweep, const Registry& registry, const RangeOptions&
       if (!context) context = std::make_unique<Context>(*job.test, make_inputs(job.test->test), options.oracle);
       return *context;
     };
-    report.results.push_back(run_job(job, get_context, draws, options));
-    if (options.progress) options.progress(report.results.back());
-  }
+    return {run_job(job, get_context, draws, options)};
+  };
+  run_jobs(named, run, options.loop, report);
 }
 
 std::vector<std::string> list_range(const Sweep& sweep, const Registry& registry, const RangeOptions& options) {
   const auto cases = cases_of(sweep, options);
   std::vector<std::string> lines;
-  for (const Job& job : jobs_of(cases, sweep, registry, options))
-    lines.push_back(to_id(job.test->test) + " " + std::string(job.backend->name()) +
-                    (job.quantity ? " frontier " + std::string(job.quantity->name) : " range"));
+  for (const Job& job : jobs_of(cases, sweep, registry, options)) lines.push_back(name_of(job));
   return lines;
 }
 

@@ -1,7 +1,6 @@
 // The range driver (docs/range.md): per case and backend, what each stage spanned and whether one overflowed (rows of check
 // "range"), then the bisected frontiers (rows of check "frontier").
 #pragma once
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -9,6 +8,7 @@
 #include "core/sweep.h"
 #include "oracle/oracle.h"
 #include "reports/report.h"
+#include "validate/loop.h"
 
 namespace deltagauge::validate {
 
@@ -18,10 +18,12 @@ struct RangeOptions {
   std::string filter = "*";               // glob over case ids and names
   std::vector<std::string> quantities{};  // of the frontiers; empty: all
   bool frontiers = true;
-  bool both_modes = false;                                 // every case in math=precise and math=fast
-  bool cuda_missing_is_failure = false;                    // --require-gpu
-  std::function<void(const reports::Result&)> progress{};  // may be empty
+  bool cuda_missing_is_failure = false;  // --require-gpu
+  Loop loop{};                           // its jobs are the lines of list_range
 };
+
+// Every case in math=precise and in math=fast, once each.
+void take_both_modes(Sweep& sweep);
 
 // reference.peer.NAME for every reference::peer_stagings(): schemes of other kernels, for range and nothing else.
 void add_peer_backends(Registry& registry);

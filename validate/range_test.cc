@@ -173,12 +173,25 @@ TEST_F(Ranges, AStartThatIsUnsafeFails) {
   EXPECT_NE(r.reason.find("v: expected 1 to be safe"), std::string::npos) << r.reason;
 }
 
-TEST_F(Ranges, BothModesAreRunWhenAskedFor) {
-  const RangeOptions options{.backend = "reference.as_kernel.chunk64.io", .quantities = {"beta"}, .both_modes = true};
-  const auto report = run(kBf16, options);
-  ASSERT_EQ(report.results.size(), 4u);
-  EXPECT_NE(report.results[0].test.find("/precise/"), std::string::npos);
-  EXPECT_NE(report.results[2].test.find("/fast/"), std::string::npos);
+TEST_F(Ranges, ACaseWithoutTokensAndStatesIsSkipped) {
+  const auto report = run("gdn/fwd/len=0x2,HK=1,HV=1,K=16,V=16/bf16/final=off/seed=1", {.backend = "reference.recurrent"});
+  ASSERT_EQ(report.results.size(), 1 + quantities().size());
+  for (const Result& r : report.results) {
+    EXPECT_EQ(r.outcome, Outcome::skip) << r.check << r.name;
+    EXPECT_NE(r.reason.find("nothing to "), std::string::npos) << r.reason;
+  }
+}
+
+TEST_F(Ranges, BothModesAreTakenOnceEach) {
+  Sweep sweep{"", "test", "*", {}};
+  for (const MathMode mode : {MathMode::fast, MathMode::precise}) {
+    sweep.cases.emplace_back().test = parse_id(kBf16);
+    sweep.cases.back().test.problem.math = mode;
+  }
+  take_both_modes(sweep);
+  ASSERT_EQ(sweep.cases.size(), 2u);
+  EXPECT_EQ(sweep.cases[0].test.problem.math, MathMode::precise);
+  EXPECT_EQ(sweep.cases[1].test.problem.math, MathMode::fast);
 }
 
 TEST_F(Ranges, ListNamesEveryRowAndUnknownQuantitiesAreErrors) {

@@ -10,7 +10,6 @@
 #include "reference/staging.h"
 #include "validate/checks/check.h"
 #include "validate/context.h"
-#include "validate/isolate.h"
 #include "validate/mark.h"
 
 namespace deltagauge::validate {
@@ -49,26 +48,13 @@ std::vector<Job> jobs_of(const Sweep& sweep, const Registry& registry, const Run
   return jobs;
 }
 
-JobName name_of(const Job& job) {
-  return {to_id(job.test->test), std::string(job.backend->name()), std::string(job.check->info().name)};
+std::string name_of(const Job& job) {
+  return to_id(job.test->test) + " " + std::string(job.backend->name()) + " " + std::string(job.check->info().name);
 }
 
-std::string repro(const JobName& job, const std::string& source, const RunOptions& options) {
-  return "deltagauge validate " + source + " --check " + job.check + " --backend " + job.backend +
-         (source.starts_with("--case ") ? "" : options.config_flags) + options.repro_flags;
-}
-
-// The row of a job before anything ran.
-Result row_of(const Job& job) {
-  const JobName name = name_of(job);
-  Result result;
-  result.test = name.test;
-  result.name = job.test->name;
-  result.op = job.test->test.problem.op;
-  result.direction = job.test->test.problem.direction == Direction::fwd ? "fwd" : "bwd";
-  result.backend = name.backend;
-  result.check = name.check;
-  return result;
+std::string repro(const Job& job, const std::string& source, const RunOptions& options) {
+  return "deltagauge validate " + source + " --check " + std::string(job.check->info().name) + " --backend " +
+         std::string(job.backend->name()) + (source.starts_with("--case ") ? "" : options.config_flags);
 }
 
 // A case that the config wants refused: by make_inputs, by the backend's plan or by its run.
@@ -82,10 +68,11 @@ Verdict judge_refusal(const Job& job, const std::function<Context&()>& context) 
   return verdict;
 }
 
-// One (case, backend, check): the verdict, or an error row when the machinery fails.
-Result judge_job(const Job& job, const std::function<Context&()>& context, const RunOptions& options) {
+// One (case, backend, check): the verdict, or an error row when the machinery fails. before: its row before anything ran.
+Result judge_job(const Job& job, const Result& before, const std::function<Context&()>& context, const RunOptions& options) {
+  const auto start = std::chrono::steady_clock::now();
   const Problem& problem = job.test->test.problem;
-  Result result = row_of(job);
+  Result result = before;
   const Mark mark((result.test + " " + result.backend + " " + result.check).c_str());
   Recording recording(options.spans);
   const bool must_refuse = job.test->expect == "refused";
@@ -99,7 +86,7 @@ Result judge_job(const Job& job, const std::function<Context&()>& context, const
     } else if (must_refuse) {
       if (!why) verdict = judge_refusal(job, context);
     } else {
-      verdict = job.check->run(context(), *job.backend);
+      verdict = unless_empty(job.check->run(context(), *job.backend));
     }
     result.outcome = verdict.outcome;
     result.reason = verdict.reason;
@@ -112,27 +99,24 @@ Result judge_job(const Job& job, const std::function<Context&()>& context, const
     result.reason = error.what();
   }
   result.spans = recording.take();
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  if (result.outcome != Outcome::fail && result.outcome != Outcome::error) result.repro.clear();
   return result;
 }
 
-// The numbers of job i and of those behind it that are of its case and still to run.
-std::vector<std::size_t> batch_of(const std::vector<Job>& jobs, std::size_t i, const RunOptions& options) {
-  std::vector<std::size_t> numbers;
-  for (std::size_t j = i; j < jobs.size() && jobs[j].test == jobs[i].test; ++j)
-    if (j == i || !options.known || !options.known(name_of(jobs[j]))) numbers.push_back(options.first + j);
-  return numbers;
-}
-
-void run_jobs(const std::vector<Job>& jobs, const std::function<Tensors(const SweepCase&)>& inputs_of,
-              const std::function<std::string(const SweepCase&)>& source_of, const RunOptions& options,
-              reports::Report& report) {
+void judge_jobs(const std::vector<Job>& jobs, const std::function<Tensors(const SweepCase&)>& inputs_of,
+                const std::function<std::string(const SweepCase&)>& source_of, const RunOptions& options,
+                reports::Report& report) {
+  std::vector<NamedJob> named;
+  for (const Job& job : jobs) {
+    const bool same = !named.empty() && jobs[named.size() - 1].test == job.test;
+    Result before = row_before(*job.test, job.backend->name(), job.check->info().name);
+    before.repro = repro(job, source_of(*job.test), options);
+    named.push_back({name_of(job), named.empty() ? 0 : named.back().test + !same, {std::move(before)}});
+  }
   std::unique_ptr<Context> context;
-  std::size_t done = 0;
-  for (std::size_t i = 0; i < jobs.size(); ++i) {
+  const auto judge = [&](std::size_t i) -> std::vector<Result> {
     const Job& job = jobs[i];
-    if (!options.only.empty() &&
-        std::find(options.only.begin(), options.only.end(), options.first + i) == options.only.end())
-      continue;
     if (context && &context->test() != job.test) context.reset();
     const auto get_context = [&]() -> Context& {
       if (!context) {
@@ -141,20 +125,9 @@ void run_jobs(const std::vector<Job>& jobs, const std::function<Tensors(const Sw
       }
       return *context;
     };
-    const Result* known = options.known ? options.known(name_of(job)) : nullptr;
-    if (!known && options.stopped && options.stopped()) return;
-    const auto start = std::chrono::steady_clock::now();
-    Result result = known             ? *known
-                    : options.workers ? options.workers->run(batch_of(jobs, i, options), row_of(job))
-                                      : judge_job(job, get_context, options);
-    if (!known) {
-      result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-      if (result.outcome == Outcome::fail || result.outcome == Outcome::error)
-        result.repro = repro(name_of(job), source_of(*job.test), options);
-    }
-    report.results.push_back(std::move(result));
-    if (options.progress) options.progress(++done, jobs.size(), report.results.back());
-  }
+    return {judge_job(job, named[i].rows[0], get_context, options)};
+  };
+  run_jobs(named, judge, options.loop, report);
 }
 
 std::string source_of_id(const SweepCase& test) { return "--case " + shell_quoted(to_id(test.test)); }
@@ -177,7 +150,7 @@ void run_sweep(const Sweep& sweep, const Registry& registry, const RunOptions& o
     return plain || options.config.empty() ? source_of_id(test)
                                            : shell_quoted(options.config) + " --filter " + shell_quoted(to_id(test.test));
   };
-  run_jobs(
+  judge_jobs(
       jobs_of(sweep, registry, options), [](const SweepCase& test) { return make_inputs(test.test); }, source, options,
       report);
 }
@@ -188,13 +161,13 @@ void run_on_inputs(const SweepCase& test, const Tensors& inputs, const Registry&
     return "--tensors " + shell_quoted(options.config) + " --op " + one.test.problem.op;
   };
   if (!wanted(test, options)) return;
-  run_jobs(
+  judge_jobs(
       jobs_of(test, registry, "*", options), [&](const SweepCase&) { return inputs; }, source, options, report);
 }
 
 Result run_one(const SweepCase& test, const Backend& backend, std::string_view check, const RunOptions& options) {
   reports::Report report;
-  run_jobs(
+  judge_jobs(
       {{&test, &backend, &find_check(check)}}, [](const SweepCase& one) { return make_inputs(one.test); }, source_of_id,
       options, report);
   return report.results.at(0);
@@ -202,9 +175,7 @@ Result run_one(const SweepCase& test, const Backend& backend, std::string_view c
 
 std::vector<std::string> list_sweep(const Sweep& sweep, const Registry& registry, const RunOptions& options) {
   std::vector<std::string> lines;
-  for (const Job& job : jobs_of(sweep, registry, options))
-    lines.push_back(to_id(job.test->test) + " " + std::string(job.backend->name()) + " " +
-                    std::string(job.check->info().name));
+  for (const Job& job : jobs_of(sweep, registry, options)) lines.push_back(name_of(job));
   return lines;
 }
 

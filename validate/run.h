@@ -1,7 +1,6 @@
 // The judging loop: case -> inputs -> oracle -> backend -> compare -> judge -> Report. Used by the deltagauge binary.
 #pragma once
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -12,6 +11,7 @@
 #include "core/sweep.h"
 #include "oracle/oracle.h"
 #include "reports/report.h"
+#include "validate/loop.h"
 
 namespace deltagauge::validate {
 
@@ -19,13 +19,6 @@ struct CheckInfo {
   std::string_view name, summary;
 };
 std::span<const CheckInfo> checks();  // accuracy stages lattice guard determinism packing causal fast ladder.*
-
-class Workers;
-
-struct JobName {
-  std::string test, backend, check;  // case id and names
-  friend auto operator<=>(const JobName&, const JobName&) = default;
-};
 
 struct RunOptions {
   oracle::Precision oracle = oracle::Precision::automatic;
@@ -37,14 +30,7 @@ struct RunOptions {
   bool spans = false;                    // keep what ran when, for a trace
   bool cuda_missing_is_failure = false;  // --require-gpu: a skip for want of a GPU becomes a failure
   std::string config_flags;              // for repro lines through a config or tensors: --set, --seed
-  std::string repro_flags;               // for every repro line: --oracle, --staging, ...
-  std::function<void(std::size_t done, std::size_t total, const reports::Result&)> progress;  // may be empty
-  std::function<bool()> stopped;  // asked before each job, may be empty: true leaves the rest out
-  std::function<const reports::Result*(const JobName&)> known;  // may be empty: a result that is there already, or null
-  // Jobs have numbers, from first on in the order of list_sweep. Where there are workers, they judge (isolate.h).
-  std::size_t first = 0;
-  std::vector<std::size_t> only;  // run these alone; empty: all
-  Workers* workers = nullptr;
+  Loop loop{};                           // its jobs are the lines of list_sweep
 };
 
 // Runs every (case, backend, check) of the sweep and appends one Result each. Backends of another op (by the staging they

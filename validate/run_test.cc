@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 
 #include "core/error.h"
@@ -249,11 +250,50 @@ TEST(RunSweep, ReportsProgressAfterEveryResult) {
   Bench bench;
   RunOptions options;
   std::string seen;
-  options.progress = [&](std::size_t done, std::size_t total, const Result& r) {
-    seen += std::to_string(done) + "/" + std::to_string(total) + " " + r.check + " ";
+  options.loop.done = [&](std::span<const Result> rows) {
+    for (const Result& r : rows) seen += r.check + " ";
   };
   bench.with("right").run(sweep_of({test_of(kId, {"accuracy", "causal"})}), options);
-  EXPECT_EQ(seen, "1/2 accuracy 2/2 causal ");
+  EXPECT_EQ(seen, "accuracy causal ");
+}
+
+TEST(RunSweep, WhatIsKnownIsTakenOverAfterAStopToo) {
+  Bench bench;
+  const std::string name = to_id(test_of(kId).test) + " right causal";
+  std::vector<Result> known(1);
+  known[0].reason = "from before";
+  RunOptions options;
+  options.loop.stopped = [] { return true; };
+  options.loop.known = [&](const std::string& job) { return job == name ? &known : nullptr; };
+  const auto& results = bench.with("right").run(sweep_of({test_of(kId, {"accuracy", "causal"})}), options);
+  ASSERT_EQ(results.size(), 1u);
+  EXPECT_EQ(results[0].reason, "from before");
+}
+
+TEST(RunSweep, APassThatComparedNothingIsASkip) {
+  std::vector<std::string> all;
+  for (const CheckInfo& check : checks()) all.emplace_back(check.name);
+  const auto outcomes = [&](const std::string& id) {
+    Bench bench;
+    std::map<std::string, Outcome> got;
+    for (const Result& r : bench.with("right").run(sweep_of({test_of(id, all)}))) {
+      got[r.check] = r.outcome;
+      EXPECT_EQ(r.reason.empty(), r.outcome == Outcome::pass) << id << " " << r.check;
+    }
+    return got;
+  };
+  for (const char* data : {"random", "lattice"}) {
+    const std::string empty =
+        std::string("gdn/fwd/len=0x2,HK=1,HV=1,K=16,V=8/bf16/gate=none/data=") + data + "/final=off/seed=1";
+    for (const auto& [check, outcome] : outcomes(empty)) EXPECT_EQ(outcome, Outcome::skip) << data << " " << check;
+  }
+  // A state that is handed through, and rows past the end that must stay as they are.
+  auto state = outcomes("gdn/fwd/len=0x2,HK=1,HV=1,K=16,V=8/bf16/h0=normal=1/seed=1");
+  for (const char* check : {"accuracy", "guard", "determinism", "packing", "fast", "ladder.repeat"})
+    EXPECT_EQ(state.at(check), Outcome::pass) << check;
+  EXPECT_EQ(state.at("causal"), Outcome::skip);
+  auto suffix = outcomes("gdn/fwd/len=0x2,HK=1,HV=1,K=16,V=8,cap=5/bf16/final=off/seed=1");
+  for (const auto& [check, outcome] : suffix) EXPECT_EQ(outcome, check == "guard" ? Outcome::pass : Outcome::skip) << check;
 }
 
 TEST(RunSweep, ACaseWithACeilingIsShownAgainThroughItsConfig) {

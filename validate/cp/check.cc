@@ -144,7 +144,9 @@ class Sweeper {
     std::string why;
     for (const std::string& name : outputs_) {
       const Tensor& tensor = get(got.outputs, name);
-      const std::string differs = bit_mismatch(p_, name, tensor, get(want, name), rows_of(p_, name, tensor.shape()));
+      const Rows rows = rows_of(p_, name, tensor.shape());
+      verdict_.compared += elements_of(rows);
+      const std::string differs = bit_mismatch(p_, name, tensor, get(want, name), rows);
       if (why.empty() && !differs.empty()) why = name + ": " + differs;
     }
     if (digests && !got.digests.empty())
@@ -184,6 +186,7 @@ class Sweeper {
       if (one.outcome == Outcome::pass && !(error <= 1))
         one.add_failure(name + ": the error of all rows together is " + std::to_string(error) +
                         " of their budget unsharded");
+      verdict_.compared += one.compared;
       if (one.outcome != Outcome::pass) fail_with(where, one.reason);
       keep_worst(name + ".error_over_budget", error);
       keep_worst(name + ".error_over_unsharded", unsharded.rel_l2 > 0 ? metrics.rel_l2 / unsharded.rel_l2 : 0);
@@ -267,6 +270,8 @@ std::vector<Job> jobs_of(const Sweep& sweep, const StagedOps& ops, const Options
   return jobs;
 }
 
+std::string name_of(const Job& job) { return to_id(job.test->test) + " " + std::string(job.op->name()) + " cp"; }
+
 std::string repro(const std::string& id, const StagedOp& op, const Options& options, const CpVerdict& failed) {
   std::string line = "deltagauge cp --case " + shell_quoted(id) + " --backend " + std::string(op.name());
   if (options.segment != Options{}.segment) line += " --segment " + std::to_string(options.segment);
@@ -280,13 +285,7 @@ std::string repro(const std::string& id, const StagedOp& op, const Options& opti
 Result run_job(const Job& job, std::unique_ptr<Context>& context, const Options& options) {
   const Problem& problem = job.test->test.problem;
   const auto start = std::chrono::steady_clock::now();
-  Result result;
-  result.test = to_id(job.test->test);
-  result.name = job.test->name;
-  result.op = problem.op;
-  result.direction = problem.direction == Direction::fwd ? "fwd" : "bwd";
-  result.backend = job.op->name();
-  result.check = "cp";
+  Result result = row_before(*job.test, job.op->name(), "cp");
   CpVerdict judged;
   Verdict& verdict = judged.verdict;
   try {
@@ -297,6 +296,7 @@ Result run_job(const Job& job, std::unique_ptr<Context>& context, const Options&
       if (!context || &context->test() != job.test)
         context = std::make_unique<Context>(*job.test, make_inputs(job.test->test), options.oracle);
       judged = judge_cp(*context, *job.op, options);
+      verdict = unless_empty(std::move(verdict));
     }
     result.outcome = verdict.outcome;
     result.reason = verdict.reason;
@@ -322,17 +322,21 @@ CpVerdict judge_cp(Context& context, const StagedOp& op, const Options& options)
 }
 
 void run_cp(const Sweep& sweep, const StagedOps& ops, const Options& options, reports::Report& report) {
-  std::unique_ptr<Context> context;
-  for (const Job& job : jobs_of(sweep, ops, options)) {
-    report.results.push_back(run_job(job, context, options));
-    if (options.progress) options.progress(report.results.back());
+  const auto jobs = jobs_of(sweep, ops, options);
+  std::vector<NamedJob> named;
+  for (const Job& job : jobs) {
+    Result before = row_before(*job.test, job.op->name(), "cp");
+    before.repro = repro(before.test, *job.op, options, {});
+    named.push_back({name_of(job), static_cast<std::size_t>(job.test - sweep.cases.data()), {std::move(before)}});
   }
+  std::unique_ptr<Context> context;
+  run_jobs(
+      named, [&](std::size_t i) { return std::vector<Result>{run_job(jobs[i], context, options)}; }, options.loop, report);
 }
 
 std::vector<std::string> list_cp(const Sweep& sweep, const StagedOps& ops, const Options& options) {
   std::vector<std::string> lines;
-  for (const Job& job : jobs_of(sweep, ops, options))
-    lines.push_back(to_id(job.test->test) + " " + std::string(job.op->name()) + " cp");
+  for (const Job& job : jobs_of(sweep, ops, options)) lines.push_back(name_of(job));
   return lines;
 }
 

@@ -17,19 +17,20 @@
 #include "validate/context.h"
 #include "validate/cp/sharded.h"
 #include "validate/judge.h"
+#include "validate/loop.h"
 
 namespace deltagauge::validate::cp {
 
 struct Options {
   oracle::Precision oracle = oracle::Precision::automatic;
-  std::string backend = "*";                               // glob over the staged ops
-  std::string filter = "*";                                // glob over case ids and names
-  std::vector<std::int64_t> degrees{1, 2, 3, 4, 8};        // ranks
-  std::vector<std::string> tables{};                       // kinds (kernels/cp/tables.h); empty: all
-  std::int64_t segment = 128;                              // tokens of a canonical segment
-  Fault fault = Fault::none;                               // in every run but those that others are held against
-  bool cuda_missing_is_failure = false;                    // --require-gpu: a skip for want of a GPU becomes a failure
-  std::function<void(const reports::Result&)> progress{};  // may be empty
+  std::string backend = "*";                         // glob over the staged ops
+  std::string filter = "*";                          // glob over case ids and names
+  std::vector<std::int64_t> degrees{1, 2, 3, 4, 8};  // ranks
+  std::vector<std::string> tables{};                 // kinds (kernels/cp/tables.h); empty: all
+  std::int64_t segment = 128;                        // tokens of a canonical segment
+  Fault fault = Fault::none;                         // in every run but those that others are held against
+  bool cuda_missing_is_failure = false;              // --require-gpu: a skip for want of a GPU becomes a failure
+  Loop loop{};                                       // its jobs are the lines of list_cp
 };
 
 struct CpVerdict {

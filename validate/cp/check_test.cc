@@ -71,6 +71,13 @@ TEST(CpCheck, skips_what_an_op_does_not_take) {
   }
 }
 
+TEST(CpCheck, skips_what_leaves_nothing_to_compare) {
+  const auto row = row_of("gdn/fwd/len=0x2,HK=1,HV=1,K=16,V=16/bf16/final=off/seed=1", {});
+  EXPECT_EQ(row.outcome, reports::Outcome::skip);
+  EXPECT_NE(row.reason.find("nothing to compare"), std::string::npos) << row.reason;
+  EXPECT_EQ(row_of("gdn/fwd/len=0x2,HK=1,HV=1,K=16,V=16/bf16/h0=normal=1/seed=1", {}).outcome, reports::Outcome::pass);
+}
+
 TEST(CpCheck, cuda_ops_are_there_in_any_build_and_say_why_they_do_not_run) {
   const auto row = row_of(kCase, {}, "cuda.cp.chunk_sm80");
   EXPECT_EQ(row.outcome, reports::Outcome::skip);

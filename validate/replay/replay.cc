@@ -51,16 +51,17 @@ std::vector<Job> jobs_of(const Sweep& sweep, const Registry& registry, const Rep
   return jobs;
 }
 
+std::string name_of(const Job& job) { return to_id(job.test->test) + " " + std::string(job.backend->name()) + " replay"; }
+
+std::string repro(const Job& job, const ReplayOptions& options) {
+  return "deltagauge replay --case " + shell_quoted(to_id(job.test->test)) + " --backend " + std::string(job.eager->name()) +
+         " --walk " + std::to_string(options.walk);
+}
+
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-Result row_of(const Job& job, std::string check) {
-  Result row;
-  row.test = to_id(job.test->test);
-  row.name = job.test->name;
-  row.op = job.test->test.problem.op;
-  row.direction = job.test->test.problem.direction == Direction::fwd ? "fwd" : "bwd";
-  row.backend = job.backend->name();
-  row.check = std::move(check);
+Result row_of(const Job& job, std::string_view check) {
+  Result row = row_before(*job.test, job.backend->name(), check);
   row.outcome = Outcome::pass;
   return row;
 }
@@ -159,8 +160,7 @@ class Walker {
       if (!failed++) {
         row.reason =
             "replay " + std::to_string(step) + " (" + named(step) + "; " + in_words(layout) + "): " + verdict.reason;
-        row.repro = "deltagauge replay --case " + shell_quoted(row.test) + " --backend " + std::string(job_.eager->name()) +
-                    " --walk " + std::to_string(options_.walk) + " --step " + std::to_string(step);
+        row.repro = repro(job_, options_) + " --step " + std::to_string(step);
       }
     }
     const auto replays = static_cast<double>(last - first + 1);
@@ -344,20 +344,36 @@ std::vector<Result> rows_of_job(const Job& job, const ReplayOptions& options) {
   return rows;
 }
 
+// What stands for a job whose process ended.
+Result broken(const Job& job, const ReplayOptions& options) {
+  Result row = row_before(*job.test, job.backend->name(), "replay");
+  row.repro = repro(job, options);
+  return row;
+}
+
 }  // namespace
 
 void run_replay(const Sweep& sweep, const Registry& registry, const ReplayOptions& options, reports::Report& report) {
-  for (const Job& job : jobs_of(sweep, registry, options))
-    for (Result& row : rows_of_job(job, options)) {
-      if (options.progress && row.check == "replay") options.progress(row);
-      report.results.push_back(std::move(row));
-    }
+  const auto jobs = jobs_of(sweep, registry, options);
+  std::vector<NamedJob> named;
+  for (const Job& job : jobs) {
+    named.push_back({name_of(job), static_cast<std::size_t>(job.test - sweep.cases.data()), {broken(job, options)}});
+  }
+  run_jobs(
+      named,
+      [&](std::size_t i) {
+        auto rows = rows_of_job(jobs[i], options);
+        for (Result& row : rows)
+          if ((row.outcome == Outcome::fail || row.outcome == Outcome::error) && row.repro.empty())
+            row.repro = repro(jobs[i], options);
+        return rows;
+      },
+      options.loop, report);
 }
 
 std::vector<std::string> list_replay(const Sweep& sweep, const Registry& registry, const ReplayOptions& options) {
   std::vector<std::string> lines;
-  for (const Job& job : jobs_of(sweep, registry, options))
-    lines.push_back(to_id(job.test->test) + " " + std::string(job.backend->name()) + " replay");
+  for (const Job& job : jobs_of(sweep, registry, options)) lines.push_back(name_of(job));
   return lines;
 }
 

@@ -12,6 +12,7 @@
 #include "core/backend.h"
 #include "core/sweep.h"
 #include "reports/report.h"
+#include "validate/loop.h"
 #include "validate/replay/replayable.h"
 
 namespace deltagauge::validate {
@@ -22,9 +23,9 @@ struct ReplayOptions {
   std::uint64_t walk = 0;             // seed of the walk and of its layouts
   std::optional<std::size_t> step{};  // only this replay and the one before it
   bool times = true;
-  bool spans = false;                                      // keep what ran when, for a trace
-  bool cuda_missing_is_failure = false;                    // --require-gpu
-  std::function<void(const reports::Result&)> progress{};  // may be empty
+  bool spans = false;                    // keep what ran when, for a trace
+  bool cuda_missing_is_failure = false;  // --require-gpu
+  Loop loop{};                           // its jobs are the lines of list_replay
   std::function<std::unique_ptr<Replayable>(const Backend&, const Problem&, const Tensors&)> capture = make_replayable;
 };
 
