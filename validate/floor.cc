@@ -99,6 +99,7 @@ struct Walk {
       b = chunk == 0 || i % chunk == 0 ? g : b + g;
       const double of_g = in.g_error[in.gate_at(t, s.head)];
       const double decay = std::exp(g), exp_error = decay > 0 ? u * (2 + std::abs(b) + of_g) : 0;
+      if (decay == 0) b = 0;
       for (std::size_t v = 0; v < V; ++v) {
         const double value = std::abs(in.v[static_cast<std::size_t>(t * p.HV + s.head) * V + v]);
         state2[v] *= decay * decay;
@@ -180,11 +181,14 @@ void chunk_floor(const Sizes& in, const reference::Staging& staging, std::string
       const std::int64_t count = std::min(step, s.count - start), token = s.token + start;
       const auto bound = bound_of(in, s.head, token, count);
       std::vector<double> b(static_cast<std::size_t>(count)), operand(static_cast<std::size_t>(count), 0), b_error2 = b;
-      double sum = 0, error2 = 0;  // of the gates' own errors: the variance since the chunk's start
+      double sum = 0, open = 0,
+             error2 = 0;  // of g, since the chunk began and since a gate closed; variance of g's own errors
       for (std::int64_t i = 0; i < count; ++i) {
         const std::size_t at = in.gate_at(token + i, s.head);
-        b[static_cast<std::size_t>(i)] = sum += in.g[at];
-        b_error2[static_cast<std::size_t>(i)] = error2 += in.g_error[at] * in.g_error[at];
+        const bool closed = std::exp(in.g[at]) == 0;
+        sum += in.g[at];
+        b[static_cast<std::size_t>(i)] = open = closed ? 0 : open + in.g[at];
+        b_error2[static_cast<std::size_t>(i)] = error2 = closed ? 0 : error2 + in.g_error[at] * in.g_error[at];
         double value = 0;
         for (std::size_t v = 0; v < V; ++v) value += in.v[at * V + v] * in.v[at * V + v];
         operand[static_cast<std::size_t>(i)] =

@@ -3,7 +3,8 @@
 // whole row, and another order of summation rounds it differently. One rounding is independent of the next, so variances
 // add; a dot product of length n errs by sqrt(n) u |a||b| (numerics of probabilistic rounding bounds, lambda = 1).
 // Per value row, with the unit roundoff u of the accumulator (f32: 2^-24; tensor core, which truncates: 2^-23),
-// d = exp(g_t), b the running sum of g since the chunk began, s = |row of S| and e = its error:
+// d = exp(g_t), b the running sum of g since the chunk began or a gate closed (d = 0, which leaves nothing of what was
+// before it), s = |row of S| and e = its error:
 //   s <- d s       e^2 <- d^2 e^2 + (u (2 + |b|) s)^2               exp and its argument
 //   w  = beta u (sqrt(K) s |k| + |v|)                               u_t = beta (v - D k)
 // A g that is transformed here has an error c u of its own, by the steps of gate_floor: |b| + c in place of |b|.

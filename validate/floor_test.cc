@@ -53,6 +53,24 @@ TEST(Floor, IsZeroPastTheActiveEndAndFiniteUnderAnyGate) {
   }
 }
 
+// A gate that closes leaves nothing of the tokens before it, whatever it was: later tokens get no budget for its size.
+TEST(Floor, DoesNotGrowWithAGateThatCloses) {
+  const auto at = [](const char* gate) {
+    const Case c = parse_id("gdn/fwd/len=40,HK=1,HV=1,K=16,V=8/f32/chunk=40/h0=normal=1/seed=1/g[5,0]=" + std::string(gate));
+    const Tensors inputs = make_inputs(c);
+    std::vector<std::vector<double>> floors;
+    for (const auto& [tensor, shape] :
+         {std::pair<const char*, Shape>{"o", {40, 1, 8}}, {"u", {40, 1, 8}}, {"Ainv", {1, 1, 40, 40}}})
+      floors.push_back(floor_of(c.problem, inputs, "chunk64.f32", tensor, shape));
+    return floors;
+  };
+  const auto closed = at("-800");
+  EXPECT_EQ(at("-1e38"), closed);
+  EXPECT_EQ(at("-inf"), closed);
+  for (const auto& floor : closed)
+    for (std::size_t row = 2; row < floor.size(); ++row) EXPECT_GT(floor[row], 0) << row;
+}
+
 struct Setting {
   const char* axes;
   bool reached = false;  // neighbouring keys are parallel, so the bound is met beside the diagonal

@@ -229,11 +229,13 @@ Case base_case(const Safetensors& file, std::string_view op, std::span<const std
   }
   if (c.problem.op != op) fail("deltagauge.case in the file: expected op ", op, ", got ", c.problem.op);
   gate_from(file.tensors, settings, c.problem);
+  const Switch raw_gate = c.problem.raw_gate, a_log = c.problem.a_log;
   for (const auto& [axis, text] : settings) {
     if (std::find(std::begin(kDrawing), std::end(kDrawing), axis) != std::end(kDrawing))
       fail("--set ", axis, "=", text, ": expected no axis that says how inputs are drawn, since the file gives them");
     set_axis(c, axis, text);
   }
+  c.problem.raw_gate = raw_gate, c.problem.a_log = a_log;  // the tensors say, whatever is set
   return c;
 }
 
