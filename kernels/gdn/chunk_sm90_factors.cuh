@@ -298,10 +298,10 @@ __device__ inline void make_vectors(const RawGates& raw, float scale, Gates& gat
   make_block_decays(gates, decays);
 }
 
-// For debugging: X.
-template <class Factors>
+// For debugging: X, by kThreads threads, a power of two, in a row.
+template <int kThreads, class Factors>
 __device__ void tap_inverse(const Factors& out, float* tap) {
-  for (int at = threadIdx.x % kPrepareThreads; at < kC * kC; at += kPrepareThreads) {
+  for (int at = threadIdx.x % kThreads; at < kC * kC; at += kThreads) {
     const int i = at / kC, j = at % kC;
     tap[at] = j < kHalf ? out.X0[place(i, j)] : i < kHalf ? 0.0f : out.X1[place(i - kHalf, j - kHalf)];
   }

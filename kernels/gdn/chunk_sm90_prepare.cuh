@@ -113,7 +113,7 @@ __global__ void __launch_bounds__(kPairs* kPrepareThreads, 1) prepare(const __gr
       ptx::fence_async_shared();
       barriers.both();  // the head's factors are there, its gates have been read
       float* tap = tap_of(p, at.n, at.index, hk * group + head);
-      if (tap != nullptr) tap_inverse(smem.out, tap);
+      if (tap != nullptr) tap_inverse<kPrepareThreads>(smem.out, tap);
       if (thread == 0) ptx::bulk_store(&records[head], &smem.out, sizeof(Factors90));
       if (tap != nullptr) barriers.both();  // the tap has read the factors
     }
