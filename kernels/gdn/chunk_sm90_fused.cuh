@@ -34,7 +34,6 @@ struct alignas(1024) FusedSmem {
   // With two teams each waits for the keys of every other chunk: a barrier for every chunk of a round of both, since on one
   // for a place a team could take the phase before for its own.
   ptx::Mbarrier keys[kPlaces * Shape::teams], there[kPlaces], read[kPlaces], done[kPlaces];
-  Work work;  // here, since the states have no registers for it
 
   __device__ void init(int thread) {
     for (auto& of : factors) {
@@ -180,8 +179,7 @@ __global__ void __launch_bounds__(Shape::threads, 1)
   Work work;
   if (!find_work<Io, Shape::D>(p, blockIdx.x / Shape::splits, column, 64 * Shape::states, work)) return;
   smem.init(threadIdx.x);
-  if (threadIdx.x == 0) smem.work = work;
-  __syncthreads();  // barriers, zeros and work are there
+  __syncthreads();  // barriers and zeros are there
   const int group = __shfl_sync(kAll, threadIdx.x / kGroup, 0);
   if (group < Shape::states) {
     ptx::setmaxnreg_inc<Shape::state_registers>();
@@ -195,7 +193,7 @@ __global__ void __launch_bounds__(Shape::threads, 1)
       run_state<Io, Shape::D, kPlaces, false, kTaps>(p, maps, work, column, 1,
                                                      [&](const auto& turn) { return at(turn, turn.stage); });
     else
-      run_state_beside<Io, Shape::D, kTaps>(p, maps, smem.work, column + 64 * group, 1 + group, at);
+      run_state_beside<Io, Shape::D, kTaps>(p, maps, work, column + 64 * group, 1 + group, at);
   } else {
     ptx::setmaxnreg_dec<Shape::team_registers>();
     run_team<Io, Shape>(p, maps, work, smem, group - Shape::states);
