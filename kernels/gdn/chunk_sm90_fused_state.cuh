@@ -64,9 +64,13 @@ __device__ void run_state_beside(const Params& p, const Maps90& maps, const Work
   }
   const std::int64_t tap_block = kTaps && a.tap_S != nullptr ? chunks_before(p, work.n) : 0;
   const bool elected = thread % kGroup == 0;
+  const int chunks = work.chunks, full = static_cast<int>((work.end - work.begin) / kC);
+  const auto send = [&](int index, const Io(&o)[kC * 64]) {
+    ptx::tensor_store(maps.o, static_cast<int>(work.begin) + index * kC, static_cast<int>(work.h), column, o);
+  };
   Turn<kPlaces> turn, last;
   state.make_operand();
-  for (int index = 0; index < work.chunks; ++index) {
+  for (int index = 0; index < chunks; ++index) {
     const ChunkAt<Io, kD> chunk = at(turn, index % 2);
     const Tiles90 tiles(chunk);
     const Vectors90& vectors = chunk.vectors;
@@ -140,16 +144,15 @@ __device__ void run_state_beside(const Params& p, const Maps90& maps, const Work
     __syncwarp();  // the warp has read the chunk
     if (lane == 0) chunk.read.arrive();
     write_o<Io>(o, chunk.v, w, lane);
-    if (const int valid = work.valid(index); valid == kC) {
-      send_o(maps, work, index, column, chunk.v, barrier, elected);
-    } else {         // the rest of the box belongs to others
-      __syncwarp();  // o is there
-      store_rows(chunk.v, w, static_cast<Io*>(a.o) + ((work.begin + std::int64_t{index} * kC) * a.HV + work.h) * kD + own,
-                 a.HV * kD, valid, lane);
-    }
+    ptx::fence_async_shared();
+    ptx::barrier_sync<kGroup>(barrier);  // o is there
+    if (elected && index < full) send(index, chunk.v);
     last = turn;
     turn.next();
   }
+  if (full < work.chunks)  // the rest of the box belongs to others
+    store_rows(at(last, 0).v, w, static_cast<Io*>(a.o) + ((work.begin + std::int64_t{full} * kC) * a.HV + work.h) * kD + own,
+               a.HV * kD, work.valid(full), lane);
   if (elected) ptx::bulk_store_wait();
   if (!work.slot.write) return;
   if (a.state == DType::f32)
