@@ -28,9 +28,12 @@ struct alignas(1024) FusedSmem {
     Io v[Shape::states][kC * 64];  // in tiles of 64 V columns, then o
   } places[kPlaces];
   Factors90InShared factors[Shape::factors];
-  Vectors90 vectors[kPlaces];
-  Gates gates[Shape::teams];
-  BlockDecays decays[Shape::teams];
+  alignas(16) Vectors90 vectors[kPlaces];
+  struct {
+    Gates gates[2];
+    BlockDecays decays[2];
+    alignas(16) Vectors90 vectors;  // of the next one
+  } teams[Shape::teams];  // of a team's chunk and its next one
   // With two teams each waits for the keys of every other chunk: a barrier for every chunk of a round of both, since on one
   // for a place a team could take the phase before for its own.
   ptx::Mbarrier keys[kPlaces * Shape::teams], there[kPlaces], read[kPlaces], done[kPlaces];
@@ -86,8 +89,7 @@ __device__ void run_team(const Params& p, const Maps90& maps, const Work& work, 
   const Args& a = p.args;
   const int thread = threadIdx.x % kGroup, w = __shfl_sync(kAll, thread / 32, 0);
   const TeamBarriers barriers{1 + Shape::states + TeamBarriers::kCount * team};
-  Gates& gates = smem.gates[team];
-  BlockDecays& decays = smem.decays[team];
+  using Quads = float4[sizeof(Vectors90) / 512][32];
   const auto begin = [&](int chunk) { return work.begin + std::int64_t{chunk} * kC; };
   const auto load_keys = [&](int chunk, const TeamTurn<Shape>& turn) {  // one thread, once the place has been read
     if (work.valid(chunk) < kC) return;                                // below zero past the last chunk
@@ -99,21 +101,34 @@ __device__ void run_team(const Params& p, const Maps90& maps, const Work& work, 
   TeamTurn<Shape> turn;
   if (team == 0 && thread == 0) load_keys(0, turn);
   if (team > 0) turn.next();
+  // Warp 0: the gates of a chunk, loaded and made one chunk ahead; its vectors once their place has been read.
   RawGates raw = {};
+  int own = 0;  // gates and decays of this chunk
   const auto load_raw = [&](int chunk) {
     if (w == 0 && chunk < work.chunks) raw = load_gates(a, begin(chunk), work.valid(chunk), work.h);
   };
+  const auto make_raw = [&](int chunk, int which) {
+    auto& to = smem.teams[team];
+    if (w == 0 && chunk < work.chunks) make_vectors(raw, a.scale, to.gates[which], to.decays[which], to.vectors);
+  };
   load_raw(team);
+  make_raw(team, own);
   for (int chunk = team; chunk < work.chunks; chunk += Shape::teams) {
     const int at = turn.place.stage, valid = work.valid(chunk);
     const bool full = valid == kC;
     auto& place = smem.places[at];
     Factors90InShared& out = smem.factors[Shape::factors == kPlaces ? at : chunk % 2];
+    const Gates& gates = smem.teams[team].gates[own];
+    const BlockDecays& decays = smem.teams[team].decays[own];
     TeamTurn<Shape> next = turn;
     next.next();
 
     smem.read[at].wait(turn.place.parity ^ 1);
-    if (w == 0) make_vectors(raw, a.scale, gates, decays, smem.vectors[at]);
+    if (w == 0) {
+      __syncwarp();  // the vectors are there
+      reinterpret_cast<Quads&>(smem.vectors[at])[0][thread] = reinterpret_cast<Quads&>(smem.teams[team].vectors)[0][thread];
+      reinterpret_cast<Quads&>(smem.vectors[at])[1][thread] = reinterpret_cast<Quads&>(smem.teams[team].vectors)[1][thread];
+    }
     if (full) {
       smem.keys[turn.keys.stage].wait(turn.keys.parity);
     } else {
@@ -155,15 +170,18 @@ __device__ void run_team(const Params& p, const Maps90& maps, const Work& work, 
     if (thread == 0) load_keys(chunk + 1, next);
     auto& scratch = reinterpret_cast<HalfFactors&>(out.P0);  // until P is written
     static_assert(sizeof(HalfFactors) <= sizeof out.P0);
-    make_X(kk, gates, decays, w, scratch, out, barriers);
+    make_X<1>(kk, gates, decays, w, scratch, out, barriers);
     make_P(qk, gates, decays, a.scale, w, out);
     if (w == 0) store_tile(out.P0, 0, 1, {float4{}, float4{}});  // above the diagonal, where scratch was
     ptx::fence_async_shared();
     __syncwarp();  // the warp's rows of the factors are there
     if (thread % 32 == 0) smem.there[at].arrive();
-    barriers.team0();  // gates and decays have been read
-    float* tap = tap_of(p, work.n, chunk, work.h);
-    if (tap != nullptr && work.column == 0) tap_inverse<kGroup>(out, tap);
+    own ^= 1;
+    make_raw(chunk + Shape::teams, own);
+    if (float* tap = tap_of(p, work.n, chunk, work.h); tap != nullptr && work.column == 0) {
+      barriers.team0();  // X is there
+      tap_inverse<kGroup>(out, tap);
+    }
 #pragma unroll
     for (int i = 0; i < Shape::teams; ++i) turn.next();
   }
@@ -176,8 +194,11 @@ __global__ void __launch_bounds__(Shape::threads, 1)
   extern __shared__ __align__(1024) char shared[];
   auto& smem = *reinterpret_cast<FusedSmem<Io, Shape>*>(shared);
   const int column = static_cast<int>(blockIdx.x % Shape::splits) * 64 * Shape::states;
+  const auto find = [&](Work& work) {
+    return find_work<Io, Shape::D>(p, ptx::block_id() / Shape::splits, column, 64 * Shape::states, work);
+  };
   Work work;
-  if (!find_work<Io, Shape::D>(p, blockIdx.x / Shape::splits, column, 64 * Shape::states, work)) return;
+  if (!find(work)) return;
   smem.init(threadIdx.x);
   __syncthreads();  // barriers and zeros are there
   const int group = __shfl_sync(kAll, threadIdx.x / kGroup, 0);
@@ -193,7 +214,7 @@ __global__ void __launch_bounds__(Shape::threads, 1)
       run_state<Io, Shape::D, kPlaces, false, kTaps>(p, maps, work, column, 1,
                                                      [&](const auto& turn) { return at(turn, turn.stage); });
     else
-      run_state_beside<Io, Shape::D, kTaps>(p, maps, work, column + 64 * group, 1 + group, at);
+      run_state_beside<Io, Shape::D, kTaps>(p, maps, work, column + 64 * group, 1 + group, at, find);
   } else {
     ptx::setmaxnreg_dec<Shape::team_registers>();
     run_team<Io, Shape>(p, maps, work, smem, group - Shape::states);

@@ -43,10 +43,12 @@ __device__ void resid(Rows64& r, const Io (&from)[kC * 64], const Vectors90& vec
   }
 }
 
-// at(turn, i) is where it finds the chunk of a turn, its factors at place i of two. No branch and no wait but wgmma's stands
+// at(turn, i) is where it finds the chunk of a turn, its factors at place i of two; find(work) finds the block's work again,
+// which is not kept in registers through the loop. No branch and no wait but wgmma's stands
 // between a product's start and its end: ptxas would wait after every one.
-template <class Io, int kD, bool kTaps, class At>
-__device__ void run_state_beside(const Params& p, const Maps90& maps, const Work& work, int column, int barrier, At at) {
+template <class Io, int kD, bool kTaps, class At, class Find>
+__device__ void run_state_beside(const Params& p, const Maps90& maps, const Work& work, int column, int barrier, At at,
+                                 Find find) {
   constexpr bool kScaled = std::is_same_v<Io, __half>;
   constexpr std::uint64_t kQ = sizeof(Keys90<Io, kD>::k) / 16;
   constexpr std::uint64_t kX0 = 0, kX1 = kC * kHalf * 4 / 16, kP0 = 2 * kX1, kP1 = 3 * kX1;  // with their zeros
@@ -54,13 +56,13 @@ __device__ void run_state_beside(const Params& p, const Maps90& maps, const Work
   const int thread = ptx::thread_id();
   const int lane = thread % 32, w = thread / 32 % 4, own = column + 16 * w;  // own: the warp's V rows
   const struct { int group, t; } l{lane / 4, lane % 4};
-  const auto matrix = [&] { return work.slot.first + (work.h * kD + own) * kD; };  // of the state, its first element
+  const auto matrix = [&](const Work& of) { return of.slot.first + (of.h * kD + own) * kD; };  // of the state, its first element
   State90<Io, kD> state;
   if (work.slot.read) {
     if (a.state == DType::f32)
-      load_state(static_cast<const float*>(a.initial_state) + matrix(), state.S, l.group, l.t);
+      load_state(static_cast<const float*>(a.initial_state) + matrix(work), state.S, l.group, l.t);
     else
-      load_state(static_cast<const __nv_bfloat16*>(a.initial_state) + matrix(), state.S, l.group, l.t);
+      load_state(static_cast<const __nv_bfloat16*>(a.initial_state) + matrix(work), state.S, l.group, l.t);
   }
   const std::int64_t tap_block = kTaps && a.tap_S != nullptr ? chunks_before(p, work.n) : 0;
   const bool elected = thread % kGroup == 0;
@@ -150,15 +152,18 @@ __device__ void run_state_beside(const Params& p, const Maps90& maps, const Work
     last = turn;
     turn.next();
   }
-  if (full < work.chunks)  // the rest of the box belongs to others
-    store_rows(at(last, 0).v, w, static_cast<Io*>(a.o) + ((work.begin + std::int64_t{full} * kC) * a.HV + work.h) * kD + own,
-               a.HV * kD, work.valid(full), lane);
+  Work last_work;
+  find(last_work);
+  if (full < chunks)  // the rest of the box belongs to others
+    store_rows(at(last, 0).v, w,
+               static_cast<Io*>(a.o) + ((last_work.begin + std::int64_t{full} * kC) * a.HV + last_work.h) * kD + own,
+               a.HV * kD, last_work.valid(full), lane);
   if (elected) ptx::bulk_store_wait();
-  if (!work.slot.write) return;
+  if (!last_work.slot.write) return;
   if (a.state == DType::f32)
-    store_state(static_cast<float*>(a.final_state) + matrix(), state.S, l.group, l.t);
+    store_state(static_cast<float*>(a.final_state) + matrix(last_work), state.S, l.group, l.t);
   else
-    store_state(static_cast<__nv_bfloat16*>(a.final_state) + matrix(), state.S, l.group, l.t);
+    store_state(static_cast<__nv_bfloat16*>(a.final_state) + matrix(last_work), state.S, l.group, l.t);
 }
 
 }  // namespace deltagauge::kernels::gdn::chunk_sm90
