@@ -16,6 +16,9 @@ Registry all_backends() {
   Registry registry;
   add_cpu_backends(registry);
   add_cuda_backends(registry);
+#if DELTAGAUGE_HAVE_HOST
+  add_host_backends(registry);
+#endif
   return registry;
 }
 

@@ -1,0 +1,123 @@
+// Host backends: the same kernels as cuda.*, run on the CPU by kernels/host as host.gdn.<variant>, host.gdn_decode,
+// host.l2norm, host.gate. The environment variable DELTAGAUGE_HOST says how (docs/host.md): "mode=late sms=8 seed=3".
+// Without a mode the runs of a plan take them in turn, so that checks which compare runs compare modes.
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <string>
+#include <utility>
+
+#include "core/error.h"
+#include "kernels/host/device.h"
+#include "kernels/host/ops.h"
+#include "reference/mma.h"
+#include "validate/backends/kernel.h"
+#include "validate/ladder/promises.h"
+#include "validate/run.h"
+
+namespace deltagauge::validate {
+namespace {
+
+using namespace kernels;
+
+constexpr Calls kCalls{"host.",
+                       host::workspace_bytes,
+                       [](std::string_view variant, const gdn::Args& args, void*) { host::fwd(variant, args); },
+                       [](const gdn_decode::Args& args, void*) { host::fwd(args); },
+                       [](const l2norm::Args& args, void*) { host::fwd(args); },
+                       [](const gate::Args& args, void*) { host::fwd(args); }};
+
+// Elements of the state times tokens: about 2 s of one core.
+constexpr std::int64_t kMostWork = std::int64_t{1} << 25;
+
+void as_tensor_core(host::Format format, int m, int n, int k, const float* a, const float* b, float* c) {
+  const auto& model = format == host::Format::bf16  ? reference::kHopperBf16
+                      : format == host::Format::f16 ? reference::kHopperF16
+                                                    : reference::kHopperTf32;
+  reference::mma_matmul(model, m, n, k, a, b, c);
+}
+
+host::Options options_of(std::uint64_t run) {
+  constexpr host::Mode kTurns[] = {host::Mode::late, host::Mode::shuffled, host::Mode::early};
+  const char* text = std::getenv("DELTAGAUGE_HOST");
+  host::Options options = host::parse_options(text ? text : "", {.mode = kTurns[run % std::size(kTurns)]});
+  options.seed += run;
+  return options;
+}
+
+class HostPlan : public Plan {
+ public:
+  HostPlan(const Kernel& kernel, const Problem& problem, const Tensors& inputs, const PlanOptions& options)
+      : kernel_(kernel), problem_(problem), memory_(kernel, problem, inputs, options) {}
+
+  void run() override {
+    memory_.arena.reset();
+    auto& image = memory_.arena.image();
+    const std::unique_ptr<std::byte, Free> device(static_cast<std::byte*>(::operator new(image.size(), kAlign)));
+    std::memcpy(device.get(), image.data(), image.size());
+    host::execute(options_of(runs_++), [&] { kernel_.launch(problem_, memory_.pointers(device.get()), nullptr); });
+    std::memcpy(image.data(), device.get(), image.size());
+  }
+
+  Tensors outputs() const override { return memory_.outputs(); }
+  std::vector<std::string> audit() const override { return memory_.arena.audit(); }
+  std::vector<bool> untouched(std::string_view output) const override { return memory_.arena.untouched(output); }
+
+ private:
+  static constexpr std::align_val_t kAlign{Arena::kAlign};
+  struct Free {
+    void operator()(std::byte* at) const { ::operator delete(at, kAlign); }
+  };
+  const Kernel kernel_;
+  const Problem problem_;
+  KernelMemory memory_;
+  std::uint64_t runs_ = 0;
+};
+
+class HostBackend : public Backend, public Promises {
+ public:
+  explicit HostBackend(Kernel kernel) : kernel_(std::move(kernel)) {}
+  void add_schedule(Kernel kernel) { schedules_.push_back(std::make_unique<HostBackend>(std::move(kernel))); }
+  std::string_view name() const override { return kernel_.name; }
+  std::string_view summary() const override { return kernel_.summary; }
+  std::string_view staging(const Problem&) const override { return kernel_.staging; }
+
+  std::optional<std::string> unsupported(const Problem& problem) const override {
+    if (auto reason = validate::unsupported(kernel_, problem)) return reason;
+    const std::int64_t work =
+        problem.rows() * std::max(problem.HV, problem.HK) * problem.K * std::max<std::int64_t>(problem.V, 1);
+    if (work > kMostWork)
+      return "size: expected at most " + std::to_string(kMostWork) + " elements of states times tokens, got " +
+             std::to_string(work);
+    return std::nullopt;
+  }
+
+  std::unique_ptr<Plan> plan(const Problem& problem, const Tensors& inputs, const PlanOptions& options) const override {
+    if (const auto reason = unsupported(problem)) fail(kernel_.name, ": ", *reason);
+    return std::make_unique<HostPlan>(kernel_, problem, inputs, options);
+  }
+
+  std::string chosen(const Problem& problem) const override { return kernel_.chosen(problem, 90); }
+  std::vector<const Backend*> schedules() const override { return pointers(schedules_); }
+
+ private:
+  Kernel kernel_;
+  Backends schedules_;
+};
+
+}  // namespace
+
+void add_host_backends(Registry& registry) {
+  host::set_matmul(as_tensor_core);
+  for (const gdn::Variant& variant : gdn::variants()) {
+    auto backend = std::make_unique<HostBackend>(gdn_kernel(kCalls, variant, gdn::Schedule::automatic));
+    if (variant.persistent)
+      for (const auto schedule : {gdn::Schedule::static_grid, gdn::Schedule::persistent})
+        backend->add_schedule(gdn_kernel(kCalls, variant, schedule));
+    registry.add(std::move(backend));
+  }
+  for (Kernel& kernel : other_kernels(kCalls)) registry.add(std::make_unique<HostBackend>(std::move(kernel)));
+}
+
+}  // namespace deltagauge::validate
