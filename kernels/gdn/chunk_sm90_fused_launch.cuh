@@ -22,7 +22,9 @@ void launch_fused(const Params& p, cudaStream_t stream) {
 template <class Io, int kD>
 void launch_chunk_sm90_fused_as(const Args& args, cudaStream_t stream) {
   using namespace chunk_sm90;
-  const Params params{.args = args, .dense = args.cu_seqlens == nullptr ? args.T / args.N : 0};
+  Params params{};
+  params.args = args;
+  params.dense = args.cu_seqlens == nullptr ? args.T / args.N : 0;
   // V rows of a (sequence, head) in one block, or over two where there are few pairs; rows of S never meet, so the bits are
   // the same. Two groups of scaled rows (f16) do not fit the registers.
   if constexpr (kD == 128 && !std::is_same_v<Io, __half>)

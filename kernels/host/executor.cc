@@ -99,7 +99,7 @@ class Device {
         if (slot.sm >= 0) moved |= turn(slot);
       }
       moved |= end_kernels();
-      if (chance(2)) finish_copy(draw());
+      if (chance(2)) moved |= finish_copy(draw());
       if (!moved && !finish_copy(options.mode == Mode::shuffled ? draw() : 0)) report_deadlock();
     }
   }
