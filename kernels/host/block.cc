@@ -1,5 +1,7 @@
 #include "kernels/host/block.h"
 
+#include <link.h>
+
 #include <cstring>
 #include <map>
 
@@ -28,6 +30,23 @@ void run_thread() {
   switch_context(now.thread->context, block.scheduler);
 }
 
+// The thread-local storage of this host thread, which holds all shared memory of its block.
+std::pair<char*, std::size_t> own_storage() {
+  std::pair<char*, std::size_t> found{};
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* to) {
+        for (int i = 0; i < info->dlpi_phnum; ++i) {
+          const auto& part = info->dlpi_phdr[i];
+          auto* begin = static_cast<char*>(info->dlpi_tls_data);
+          if (part.p_type == PT_TLS && begin <= shared_window() && shared_window() < begin + part.p_memsz)
+            *static_cast<std::pair<char*, std::size_t>*>(to) = {begin, part.p_memsz};
+        }
+        return 0;
+      },
+      &found);
+  return found;
+}
+
 }  // namespace
 
 void Block::begin(char* stacks) {
@@ -35,6 +54,10 @@ void Block::begin(char* stacks) {
   live = threads_per_block;
   threads.resize(threads_per_block);
   warps.resize((threads_per_block + 31) / 32);
+  if (options().races) {
+    const auto [memory, bytes] = own_storage();
+    races = std::make_unique<Races>(threads_per_block, memory, bytes);
+  }
   for (unsigned i = 0; i < threads_per_block; ++i) {
     threads[i].index = i;
     prepare(threads[i].context, stacks + i * kStackBytes, kStackBytes, run_thread);
@@ -49,7 +72,9 @@ void Block::resume(Thread& thread) {
   gridDim = {blocks, 1, 1};
   thread.waits = nullptr;
   thread.polled = false;
+  if (races) watch = races->watch();
   switch_context(scheduler, thread.context);
+  watch = {};
   if (failure) std::rethrow_exception(failure);
 }
 

@@ -12,6 +12,7 @@
 
 #include "kernels/host/executor.h"
 #include "kernels/host/fiber.h"
+#include "kernels/host/races.h"
 
 namespace deltagauge::host {
 
@@ -33,6 +34,7 @@ struct Copy {
   bool load = false;
   std::function<void()> read, write;
   bool done = false;
+  std::uint32_t tick = 0;  // of its engine (races.h)
   void do_read() {
     if (read) read(), read = nullptr;
   }
@@ -48,6 +50,7 @@ struct Thread {
   Condition* waits = nullptr;
   bool polled = false, done = false;
   std::vector<std::vector<std::function<void()>>> groups{1};  // of cp.async, the last one open
+  std::uint32_t committed = 0;                                // groups of cp.async
   std::deque<std::shared_ptr<Copy>> stores;                   // bulk, in order
 };
 
@@ -62,19 +65,26 @@ struct Meeting {
 struct Warp {
   std::list<Meeting> meetings;
   std::deque<std::vector<std::function<void()>>> products{1};  // groups of wgmma, the last one open
+  std::deque<std::uint32_t> ticks{0};                          // of the last product of each group
   bool fenced = false;                                         // wgmma.fence since the last wait
 };
 
 struct NamedBarrier {
   int expected = 0, arrived = 0;
   std::uint64_t turn = 0;
+  Join join;
+  std::vector<unsigned> waiting;  // threads
 };
 
 struct Mbarrier64 {
   std::int64_t count = 0, pending = 0, bytes = 0;
   std::uint64_t phase = 0;
-  void settle() {
-    if (pending == 0 && bytes == 0) ++phase, pending = count;
+  Join join;
+  Races::Both ended;  // as of the last phase that has ended
+  void settle(const Races* races) {
+    if (pending != 0 || bytes != 0) return;
+    ++phase, pending = count;
+    if (races != nullptr) ended = races->freeze(join);
   }
 };
 
@@ -88,6 +98,7 @@ struct Block {
   std::unordered_map<const void*, Mbarrier64> mbarriers;
   bool released = false;  // it has let the dependent kernel start
   std::exception_ptr failure;
+  std::unique_ptr<Races> races;  // where they are looked for
   Context scheduler;
 
   void begin(char* stacks);

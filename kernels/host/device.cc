@@ -18,14 +18,32 @@ NamedBarrier& named(int barrier) {
   return now.block->barriers[barrier];
 }
 
+// Whoever waits goes on, having seen what all have.
+void end_turn(NamedBarrier& barrier) {
+  barrier.arrived = 0, ++barrier.turn;
+  if (Races* races = now.block->races.get()) {
+    const Races::Both both = races->freeze(barrier.join);
+    for (const unsigned thread : barrier.waiting) races->take_all(thread, both);
+    barrier.join = {};
+  }
+  barrier.waiting.clear();
+}
+void give(NamedBarrier& barrier, bool waits) {
+  if (Races* races = now.block->races.get()) {
+    races->give(now.thread->index, barrier.join);
+    if (waits) barrier.waiting.push_back(now.thread->index);
+  }
+}
+
 // Counts the thread in; the last one ends the turn.
-void arrive(int number, int threads) {
+void arrive(int number, int threads, bool waits) {
   NamedBarrier& barrier = named(number);
   if (threads % 32 != 0 || threads <= 0) fail("barrier ", number, ": expected a multiple of 32 threads, got ", threads);
   if (barrier.arrived == 0) barrier.expected = threads;
   if (barrier.expected != threads)
     fail("barrier ", number, ": expected ", barrier.expected, " threads as those there before, got ", threads);
-  if (++barrier.arrived == threads) barrier.arrived = 0, ++barrier.turn;
+  give(barrier, waits);
+  if (++barrier.arrived == threads) end_turn(barrier);
 }
 
 struct WaitForBarrier final : Condition {
@@ -46,7 +64,7 @@ struct WaitForThreads final : Condition {
   Block& block = *now.block;
   const std::uint64_t turn = barrier.turn;
   bool ready() override {
-    if (barrier.turn == turn && barrier.arrived >= static_cast<int>(block.live)) barrier.arrived = 0, ++barrier.turn;
+    if (barrier.turn == turn && barrier.arrived >= static_cast<int>(block.live)) end_turn(barrier);
     return barrier.turn != turn;
   }
   std::string describe() const override {
@@ -56,9 +74,16 @@ struct WaitForThreads final : Condition {
 };
 
 Mbarrier64& mbarrier(const std::uint64_t* word) {
+  if (Races* races = now.block->races.get())
+    races->by_thread(now.thread->index, word, 2, false, __builtin_return_address(0));
   const auto found = now.block->mbarriers.find(word);
   if (found == now.block->mbarriers.end()) fail("mbarrier at ", shared_address(word), ": expected one that is initialised");
   return found->second;
+}
+
+void take_phase(const Mbarrier64& barrier) {
+  if (Races* races = now.block->races.get(); races != nullptr && barrier.ended.seen)
+    races->take(now.thread->index, barrier.ended);
 }
 
 struct WaitForPhase final : Condition {
@@ -112,20 +137,31 @@ char* shared_pointer(std::uint32_t address, std::size_t bytes) {
 }
 
 void sync_threads() {
+  give(now.block->barriers[0], true);
   ++now.block->barriers[0].arrived;
   WaitForThreads condition;
   wait(condition);
 }
 void sync_warp(unsigned mask) {
   int nothing = 0;
-  meet("__syncwarp()", mask, nothing, [](int* const*) {});
+  meet("__syncwarp()", mask, nothing, [mask](int* const*) {
+    Races* races = now.block->races.get();
+    if (races == nullptr) return;
+    Join join;
+    const unsigned first = now.thread->index / 32 * 32;
+    for (unsigned i = 0; i < 32; ++i)
+      if (mask >> i & 1) races->give(first + i, join);
+    const Races::Both both = races->freeze(join);
+    for (unsigned i = 0; i < 32; ++i)
+      if (mask >> i & 1) races->take_all(first + i, both);
+  });
 }
 void barrier_sync(int barrier, int threads) {
   WaitForBarrier condition(barrier);
-  arrive(barrier, threads);
+  arrive(barrier, threads, true);
   wait(condition);
 }
-void barrier_arrive(int barrier, int threads) { arrive(barrier, threads); }
+void barrier_arrive(int barrier, int threads) { arrive(barrier, threads, false); }
 
 unsigned ballot(unsigned mask, bool x) {
   struct {
@@ -158,7 +194,9 @@ std::uint64_t shuffle_bits(unsigned mask, std::uint64_t x, unsigned lane) {
 
 void mbarrier_init(std::uint64_t* word, std::uint32_t count) {
   if (count == 0) fail("mbarrier: expected a count of at least 1, got 0");
-  now.block->mbarriers[word] = {.count = count, .pending = count};
+  if (Races* races = now.block->races.get()) races->by_thread(now.thread->index, word, 8, true, __builtin_return_address(0));
+  Mbarrier64& barrier = now.block->mbarriers[word] = {};
+  barrier.count = barrier.pending = count;
   *word = 0;
 }
 void mbarrier_arrive(std::uint64_t* word, std::int64_t expected_bytes) {
@@ -168,10 +206,16 @@ void mbarrier_arrive(std::uint64_t* word, std::int64_t expected_bytes) {
          ", got more");
   barrier.bytes += expected_bytes;
   --barrier.pending;
-  barrier.settle();
+  Races* races = now.block->races.get();
+  if (races != nullptr) races->give(now.thread->index, barrier.join);
+  barrier.settle(races);
 }
 bool mbarrier_ended(std::uint64_t* word, std::uint32_t parity) {
-  if ((mbarrier(word).phase & 1) != parity) return true;
+  const Mbarrier64& barrier = mbarrier(word);
+  if ((barrier.phase & 1) != parity) {
+    take_phase(barrier);
+    return true;
+  }
   now.thread->polled = true;
   switch_context(now.thread->context, now.block->scheduler);
   return false;
@@ -179,6 +223,7 @@ bool mbarrier_ended(std::uint64_t* word, std::uint32_t parity) {
 void mbarrier_wait(std::uint64_t* word, std::uint32_t parity) {
   WaitForPhase condition(word, parity);
   wait(condition);
+  take_phase(condition.barrier);
 }
 
 void release(std::uint32_t* flag) { *flag = 1; }
@@ -190,6 +235,9 @@ void wait_for_dependency() {
   WaitForKernel condition;
   wait(condition);
 }
+void fence_async() {
+  if (Races* races = now.block->races.get()) races->fence(now.thread->index);
+}
 void launch_dependents() { now.block->released = true; }
 
 namespace {
@@ -197,7 +245,16 @@ namespace {
 struct Matrices {
   std::uint32_t* d;
   std::uint32_t address;
+  const void* pc = nullptr;  // of the access to address
 };
+// The 16 bytes whose address a lane has given.
+char* row_of(const Matrices& of, int lane, bool write) {
+  if (of.address % 16 != 0) fail("matrices: expected an address that is a multiple of 16, got ", of.address);
+  char* at = shared_pointer(of.address, 16);
+  if (Races* races = now.block->races.get())
+    races->by_thread(now.thread->index / 32 * 32 + static_cast<unsigned>(lane), at, 16, write, of.pc);
+  return at;
+}
 
 // Element (row, column) of a matrix in a register of every lane.
 std::uint32_t half_of(const Matrices* const* of, int matrix, int row, int column) {
@@ -207,15 +264,11 @@ std::uint32_t half_of(const Matrices* const* of, int matrix, int row, int column
 }  // namespace
 
 void ldmatrix_x4(std::uint32_t (&d)[4], std::uint32_t address, bool transposed) {
-  Matrices mine{d, address};
+  Matrices mine{d, address, __builtin_return_address(0)};
   meet(transposed ? "ldmatrix.trans" : "ldmatrix", kAll, mine, [transposed](Matrices* const* of) {
     for (int matrix = 0; matrix < 4; ++matrix) {
       std::uint16_t x[8][8];
-      for (int row = 0; row < 8; ++row) {
-        const std::uint32_t from = of[8 * matrix + row]->address;
-        if (from % 16 != 0) fail("ldmatrix: expected an address that is a multiple of 16, got ", from);
-        std::memcpy(x[row], shared_pointer(from, 16), 16);
-      }
+      for (int row = 0; row < 8; ++row) std::memcpy(x[row], row_of(*of[8 * matrix + row], 8 * matrix + row, false), 16);
       for (int lane = 0; lane < 32; ++lane) {
         const int i = lane / 4, j = 2 * (lane % 4);
         of[lane]->d[matrix] = transposed ? x[j][i] | static_cast<std::uint32_t>(x[j + 1][i]) << 16
@@ -226,21 +279,19 @@ void ldmatrix_x4(std::uint32_t (&d)[4], std::uint32_t address, bool transposed) 
 }
 void stmatrix_x4_trans(std::uint32_t address, const std::uint32_t (&d)[4]) {
   std::uint32_t copy[4] = {d[0], d[1], d[2], d[3]};
-  Matrices mine{copy, address};
+  Matrices mine{copy, address, __builtin_return_address(0)};
   meet("stmatrix.trans", kAll, mine, [](Matrices* const* of) {
     for (int matrix = 0; matrix < 4; ++matrix)
       for (int row = 0; row < 8; ++row) {
         std::uint16_t x[8];
         for (int column = 0; column < 8; ++column) x[column] = static_cast<std::uint16_t>(half_of(of, matrix, column, row));
-        const std::uint32_t to = of[8 * matrix + row]->address;
-        if (to % 16 != 0) fail("stmatrix: expected an address that is a multiple of 16, got ", to);
-        std::memcpy(shared_pointer(to, 16), x, 16);
+        std::memcpy(row_of(*of[8 * matrix + row], 8 * matrix + row, true), x, 16);
       }
   });
 }
 std::uint32_t movmatrix_trans(std::uint32_t a) {
   std::uint32_t d = a;
-  Matrices mine{&d, 0};
+  Matrices mine{&d, 0, nullptr};
   meet("movmatrix", kAll, mine, [](Matrices* const* of) {
     std::uint32_t out[32];
     for (int lane = 0; lane < 32; ++lane)

@@ -54,7 +54,8 @@ struct Box {  // of a tensor map: rows of 128 bytes
 void tensor_load(void* shared, const Box& box, std::uint64_t* barrier);
 void tensor_store(const Box& box, const void* shared);
 
-// Flags and dependent launches.
+// Fences, flags and dependent launches.
+void fence_async();  // fence.proxy.async, fence.mbarrier_init
 void release(std::uint32_t* flag);
 void acquire(const std::uint32_t* flag);
 void wait_for_dependency();

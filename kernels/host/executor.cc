@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <mutex>
 #include <semaphore>
+#include <set>
 #include <sstream>
 #include <thread>
 #include <utility>
@@ -88,6 +89,7 @@ class Device {
   std::uint64_t random = 0;
   std::vector<Entry> stream;
   std::vector<std::shared_ptr<Copy>> copies;
+  std::set<std::string> races;
 
   void run() {
     sms_.assign(static_cast<std::size_t>(options.sms), Sm{});
@@ -102,6 +104,10 @@ class Device {
       if (chance(2)) moved |= finish_copy(draw());
       if (!moved && !finish_copy(options.mode == Mode::shuffled ? draw() : 0)) report_deadlock();
     }
+    if (races.empty()) return;
+    std::string text;
+    for (const std::string& race : races) text += "\n  " + race;
+    fail("races in shared memory: ", races.size(), text);
   }
   void clear_after_failure() {
     slots_.clear();
@@ -163,6 +169,9 @@ class Device {
     for (const auto& copy : copies)
       if (copy->block == &block && !copy->done && (copy->read || copy->load))
         fail("kernel ", block.kernel, " block ", block.index, " has ended before a copy was done with its shared memory");
+    if (block.races)
+      for (const std::string& race : block.races->found())
+        races.insert("kernel " + std::to_string(block.kernel) + ": " + race);
     Sm& sm = sms_[static_cast<std::size_t>(slot.sm)];
     sm.shared += entry.launch.shared_bytes + kReserved;
     sm.threads += static_cast<int>((entry.launch.threads + 31) / 32 * 32), ++sm.blocks;
@@ -224,10 +233,12 @@ Options parse_options(std::string_view text, Options options) {
       options.mode = value == "early" ? Mode::early : value == "late" ? Mode::late : Mode::shuffled;
     else if (key == "sms")
       options.sms = static_cast<int>(number());
+    else if (key == "races" && (value == "on" || value == "off"))
+      options.races = value == "on";
     else if (key == "seed")
       options.seed = number();
     else
-      fail("host options: expected mode=early|late|shuffled, sms=N or seed=N, got '", word, "'");
+      fail("host options: expected mode=early|late|shuffled, sms=N, seed=N or races=on|off, got '", word, "'");
   }
   return options;
 }
@@ -239,6 +250,7 @@ void execute(const Options& options, const std::function<void()>& enqueue) {
   d.options = options;
   d.random = options.seed;
   d.stream.clear();
+  d.races.clear();
   try {
     enqueue();
     d.run();

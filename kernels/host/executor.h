@@ -33,8 +33,9 @@ struct Options {
   Mode mode = Mode::late;
   int sms = 4;  // multiprocessors; what launch code chooses depends on it
   std::uint64_t seed = 1;
+  bool races = false;  // look for them (races.h): some times slower
 };
-// "mode=early|late|shuffled sms=N seed=N", any of them. Throws Error.
+// "mode=early|late|shuffled sms=N seed=N races=on|off", any of them. Throws Error.
 Options parse_options(std::string_view text, Options options = {});
 std::string_view name(Mode mode);
 

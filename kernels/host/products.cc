@@ -74,15 +74,23 @@ struct Tile {
     if (descriptor >> 62 != 1) fail(what, ": expected a descriptor of the 128-byte swizzle, got mode ", descriptor >> 62);
     if ((descriptor >> 49 & 7) != 0) fail(what, ": expected a tile at a multiple of 1024, got another base offset");
   }
-  // The element that stands in a row and so many bytes into it; lead is between runs of 128 bytes.
-  std::uint32_t at(Format format, int row, int byte) const {
+  // What stands in a row so many bytes into it; lead is between runs of 128 bytes.
+  const char* at(int row, int byte, std::size_t bytes) const {
     const auto r = static_cast<std::uint32_t>(row), b = static_cast<std::uint32_t>(byte);
-    std::uint32_t address = start + b / 128 * lead + r / 8 * stride + r % 8 * 128 + b % 128;
-    address ^= (address >> 7 & 7) << 4;
-    std::uint32_t bits = 0;
+    const std::uint32_t address = start + b / 128 * lead + r / 8 * stride + r % 8 * 128 + b % 128;
+    return shared_pointer(address ^ (address >> 7 & 7) << 4, bytes);
+  }
+  float element(Format format, int row, int column) const {
     const std::size_t bytes = format == Format::tf32 ? 4 : 2;
-    std::memcpy(&bits, shared_pointer(address, bytes), bytes);
-    return bits;
+    std::uint32_t bits = 0;
+    std::memcpy(&bits, at(row, column * static_cast<int>(bytes), bytes), bytes);
+    return value(format, bits);
+  }
+  // Tells that rows first .. first + count - 1 are read, so many bytes of each.
+  void tell(Races& races, unsigned engine, std::uint32_t tick, int first, int count, int bytes) const {
+    for (int row = first; row < first + count; ++row)
+      for (int byte = 0; byte < bytes; byte += 16)
+        races.by_engine(now.thread->index, engine, tick, at(row, byte, 16), 16, false, "wgmma");
   }
 };
 
@@ -97,18 +105,24 @@ struct Issued {
   int rows;  // first row of this warp in a's tile
 
   void run() {
-    const int k = depth(format), size = format == Format::tf32 ? 4 : 2;
+    const int k = depth(format);
     if (a_in_shared) {
       const Tile tile("wgmma a", a_tile);
       for (int i = 0; i < 16; ++i)
-        for (int t = 0; t < k; ++t) a[i * k + t] = value(format, tile.at(format, rows + i, t * size));
+        for (int t = 0; t < k; ++t) a[i * k + t] = tile.element(format, rows + i, t);
     }
     float b[16 * 128];
     const Tile tile("wgmma b", b_tile);
     for (int t = 0; t < k; ++t)
-      for (int j = 0; j < d.n; ++j)
-        b[t * d.n + j] = value(format, b_columns ? tile.at(format, t, j * size) : tile.at(format, j, t * size));
+      for (int j = 0; j < d.n; ++j) b[t * d.n + j] = b_columns ? tile.element(format, t, j) : tile.element(format, j, t);
     d.multiply_add(format, a, b, add);
+  }
+  // Its reads last from here to the wait.
+  void tell(Races& races, unsigned engine, std::uint32_t tick) const {
+    constexpr int kDeep = 32;  // bytes of a row, 16 or 8 elements
+    if (a_in_shared) Tile("wgmma a", a_tile).tell(races, engine, tick, rows, 16, kDeep);
+    const Tile tile("wgmma b", b_tile);
+    b_columns ? tile.tell(races, engine, tick, 0, 16, 2 * d.n) : tile.tell(races, engine, tick, 0, d.n, kDeep);
   }
 };
 
@@ -170,6 +184,10 @@ void wgmma(const Wgmma& product) {
       issued->d.of[lane] = p.d;
       if (p.a != nullptr) place_a(p.format, p.a, lane, issued->a);
     }
+    if (Races* races = now.block->races.get()) {
+      const unsigned engine = races->products_of(now.thread->index / 32);
+      issued->tell(*races, engine, warp.ticks.back() = races->next_tick(engine));
+    }
     if (options().mode == Mode::early) return issued->run();
     warp.products.back().emplace_back([issued] { issued->run(); });
     if (chance(2))
@@ -182,7 +200,10 @@ void wgmma_fence() {
 }
 void wgmma_commit() {
   int nothing = 0;
-  meet("wgmma.commit_group", kAll, nothing, [](int* const*) { now.warp().products.emplace_back(); });
+  meet("wgmma.commit_group", kAll, nothing, [](int* const*) {
+    now.warp().products.emplace_back();
+    now.warp().ticks.push_back(now.warp().ticks.back());
+  });
 }
 void wgmma_wait(int pending) {
   int nothing = 0;
@@ -192,6 +213,10 @@ void wgmma_wait(int pending) {
     while (static_cast<int>(warp.products.size()) - 1 > pending) {
       run_all(warp.products.front());
       warp.products.pop_front();
+      const unsigned w = now.thread->index / 32;
+      if (Races* races = now.block->races.get())
+        for (unsigned i = 0; i < 32; ++i) races->take(32 * w + i, races->products_of(w), warp.ticks.front());
+      warp.ticks.pop_front();
     }
   });
 }

@@ -28,8 +28,8 @@ constexpr Calls kCalls{"host.",
                        [](const l2norm::Args& args, void*) { host::fwd(args); },
                        [](const gate::Args& args, void*) { host::fwd(args); }};
 
-// Elements of the state times tokens: about 2 s of one core.
-constexpr std::int64_t kMostWork = std::int64_t{1} << 25;
+// Elements of the state times tokens: a few seconds of one core.
+constexpr std::int64_t kMostWork = std::int64_t{1} << 26;
 
 void as_tensor_core(host::Format format, int m, int n, int k, const float* a, const float* b, float* c) {
   const auto& model = format == host::Format::bf16  ? reference::kHopperBf16

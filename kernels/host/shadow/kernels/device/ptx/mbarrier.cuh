@@ -14,7 +14,7 @@ struct Mbarrier {
   void wait(std::uint32_t parity) { host::mbarrier_wait(&word, parity); }
   void wait_asleep(std::uint32_t parity) { host::mbarrier_wait(&word, parity); }
 };
-inline void fence_mbarrier_init() {}
-inline void fence_async_shared() {}
+inline void fence_mbarrier_init() { host::fence_async(); }
+inline void fence_async_shared() { host::fence_async(); }
 
 }  // namespace deltagauge::kernels::ptx
