@@ -1,4 +1,5 @@
-// gdn.chunk_sm90 and chunk_sm90_fused: workspace, and from the dtype and head size of a call to the instantiation that takes them.
+// gdn.chunk_sm90 and chunk_sm90_fused: workspace, and from the dtype and head size of a call to the instantiation that takes
+// them.
 #include "kernels/gdn/chunk_sm90.cuh"
 
 #include <cuda_bf16.h>

@@ -16,7 +16,7 @@ namespace deltagauge::kernels::gdn::chunk_sm90 {
 template <int kHeadSize, int kStateGroups>
 struct FusedShape {
   static constexpr int D = kHeadSize, states = kStateGroups, teams = 3 - states, threads = 3 * kGroup;
-  static constexpr int splits = D / (64 * states);  // blocks of a (sequence, head)
+  static constexpr int splits = D / (64 * states);    // blocks of a (sequence, head)
   static constexpr int factors = states > 1 ? 2 : 3;  // places of factors: as many as there is room for
   static constexpr int state_registers = states > 1 ? 192 : 240, team_registers = states > 1 ? 120 : 128;
 };
@@ -33,7 +33,7 @@ struct alignas(1024) FusedSmem {
     Gates gates[2];
     BlockDecays decays[2];
     alignas(16) Vectors90 vectors;  // of the next one
-  } teams[Shape::teams];  // of a team's chunk and its next one
+  } teams[Shape::teams];            // of a team's chunk and its next one
   // With two teams each waits for the keys of every other chunk: a barrier for every chunk of a round of both, since on one
   // for a place a team could take the phase before for its own.
   ptx::Mbarrier keys[kPlaces * Shape::teams], there[kPlaces], read[kPlaces], done[kPlaces];
@@ -92,7 +92,7 @@ __device__ void run_team(const Params& p, const Maps90& maps, const Work& work, 
   using Quads = float4[sizeof(Vectors90) / 512][32];
   const auto begin = [&](int chunk) { return work.begin + std::int64_t{chunk} * kC; };
   const auto load_keys = [&](int chunk, const TeamTurn<Shape>& turn) {  // one thread, once the place has been read
-    if (work.valid(chunk) < kC) return;                                // below zero past the last chunk
+    if (work.valid(chunk) < kC) return;                                 // below zero past the last chunk
     auto& keys = smem.places[turn.place.stage].keys;
     smem.keys[turn.keys.stage].arrive_expect(sizeof keys);
     keys.load(maps, static_cast<int>(begin(chunk)), static_cast<int>(work.hk), smem.keys[turn.keys.stage]);

@@ -20,7 +20,8 @@ __device__ inline void scale_rows(Rows64& x, const float (&factors)[kC], const f
 
 // r = kTf32Up beta (v - exp(b) r), from S k^T of scaled rows.
 template <class Io>
-__device__ void resid(Rows64& r, const Io (&from)[kC * 64], const Vectors90& vectors, const RowScale& scale, int w, int lane) {
+__device__ void resid(Rows64& r, const Io (&from)[kC * 64], const Vectors90& vectors, const RowScale& scale, int w,
+                      int lane) {
   const int t = lane % 4, matrix = lane / 8;
   const std::uint32_t at = columns_at(from, (matrix >> 1) * 8 + lane % 8, w, matrix & 1);
 #pragma unroll
@@ -56,7 +57,9 @@ __device__ void run_state_beside(const Params& p, const Maps90& maps, const Work
   const int thread = ptx::thread_id();
   const int lane = thread % 32, w = thread / 32 % 4, own = column + 16 * w;  // own: the warp's V rows
   const struct { int group, t; } l{lane / 4, lane % 4};
-  const auto matrix = [&](const Work& of) { return of.slot.first + (of.h * kD + own) * kD; };  // of the state, its first element
+  const auto matrix = [&](const Work& of) {
+    return of.slot.first + (of.h * kD + own) * kD;
+  };  // of the state, its first element
   State90<Io, kD> state;
   if (work.slot.read) {
     if (a.state == DType::f32)
@@ -107,7 +110,7 @@ __device__ void run_state_beside(const Params& p, const Maps90& maps, const Work
     multiply_triangle(v_new, r, tiles.factors + kX0, tiles.factors + kX1, false);
     scale_rows(o, vectors.decay_read, state.scale.up, l.t);
     if constexpr (!kScaled) decay_state<Io>(state.S, r, whole);  // of r nothing is used
-    ptx::wgmma_wait<0>();  // v_new
+    ptx::wgmma_wait<0>();                                        // v_new
     ptx::wgmma_pin(v_new);
 
     RowScale scale;
