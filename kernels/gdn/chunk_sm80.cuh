@@ -103,5 +103,7 @@ template <class Io, int kD>
 void launch_chunk_sm80_as(const chunk_sm80::Params& params, cudaStream_t stream);
 template <class Io, int kD>
 void launch_chunk_sm90_as(const chunk_sm80::Params& params, cudaStream_t stream);  // without records; inst/chunk_sm90_*.cu
+template <class Io, int kD>
+void launch_chunk_sm90_fused_as(const Args& args, cudaStream_t stream);  // inst/chunk_sm90_fused_*.cu
 
 }  // namespace deltagauge::kernels::gdn

@@ -1,4 +1,5 @@
-// gdn.chunk_sm90: workspace, and from the dtype and head size of a call to the instantiation that takes them.
+// gdn.chunk_sm90 and chunk_sm90_fused: workspace, and from the dtype and head size of a call to the instantiation that takes
+// them.
 #include "kernels/gdn/chunk_sm90.cuh"
 
 #include <cuda_bf16.h>
@@ -17,6 +18,14 @@ void launch_chunk_sm90(const Args& args, cudaStream_t stream) {
     return wide ? launch_chunk_sm90_as<__nv_bfloat16, 128>(params, stream)
                 : launch_chunk_sm90_as<__nv_bfloat16, 64>(params, stream);
   wide ? launch_chunk_sm90_as<__half, 128>(params, stream) : launch_chunk_sm90_as<__half, 64>(params, stream);
+}
+
+void launch_chunk_sm90_fused(const Args& args, cudaStream_t stream) {
+  const bool wide = args.K == 128;
+  if (args.io == DType::bf16)
+    return wide ? launch_chunk_sm90_fused_as<__nv_bfloat16, 128>(args, stream)
+                : launch_chunk_sm90_fused_as<__nv_bfloat16, 64>(args, stream);
+  wide ? launch_chunk_sm90_fused_as<__half, 128>(args, stream) : launch_chunk_sm90_fused_as<__half, 64>(args, stream);
 }
 
 }  // namespace deltagauge::kernels::gdn

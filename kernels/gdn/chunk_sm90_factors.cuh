@@ -183,7 +183,7 @@ struct TeamBarriers {
   static constexpr int kCount = 5;
   int first;
   __device__ void half(int h) const { ptx::barrier_sync<64>(first + h); }
-  __device__ void odd_warps() const { ptx::barrier_sync<64>(first + 2); }
+  __device__ void X10() const { ptx::barrier_sync<64>(first + 2); }
   __device__ void team0() const { ptx::barrier_sync<kTeamThreads>(first + 3); }
   __device__ void both() const { ptx::barrier_sync<2 * kTeamThreads>(first + 4); }
 };
@@ -209,7 +209,7 @@ __device__ void make_X10(Factors& out, int J, const TeamBarriers& barriers) {
           {__float_as_uint(out.X0[place(row, 8 * k + 2 * l.t)]), __float_as_uint(out.X0[place(row, 8 * k + 2 * l.t + 1)])});
     }
   }
-  barriers.odd_warps();  // A_10 has been read
+  barriers.X10();  // A_10 has been read
 #pragma unroll
   for (int k = 0; k < 4; ++k) {
     const OperandTf32<false> a(T[k]);
@@ -227,9 +227,10 @@ __device__ void make_X10(Factors& out, int J, const TeamBarriers& barriers) {
   store_transposed(out.X0, J, x);
 }
 
-// Team 0: block row w of A from k k^T, then X. Of the diagonal halves warps 2 h and 2 h + 1 make half h: D_10 = -D_11 A_10
+// A team: block row w of A from k k^T, then X. Of the diagonal halves warps 2 h and 2 h + 1 make half h: D_10 = -D_11 A_10
 // D_00, blocks of 16, by products in 3 x tf32 (22 bits), on D^T, so that a product's result is the next one's operand a.
-template <class Factors>
+// Warps whose w % 2 is kD10 make D_10, the others X_10.
+template <int kD10, class Factors>
 __device__ void make_X(const Rows64& kk, const Gates& gates, const BlockDecays& decays, int w, HalfFactors& factors,
                        Factors& out, const TeamBarriers& barriers) {
   const Lane l;
@@ -253,14 +254,15 @@ __device__ void make_X(const Rows64& kk, const Gates& gates, const BlockDecays& 
     for (int i = 0; i < 16; ++i) D[place(16 * (w % 2) + i, 16 * (w % 2) + column)] = round_tf32(x[i]);
   }
   barriers.half(half);  // both inverses and the block below of this half are there
-  if (w % 2 == 0) {
+  if (w % 2 == kD10) {
+    const int first = 2 * half;
     Transposed D00, product[1] = {}, D10[1] = {};
 #pragma unroll
     for (int k = 0; k < 2; ++k)
 #pragma unroll
-      for (int e = 0; e < 4; ++e) D00[k][e] = factors.diagonal[w][8 * k + 2 * l.t + e % 2][l.group + 8 * (e / 2)];
+      for (int e = 0; e < 4; ++e) D00[k][e] = factors.diagonal[first][8 * k + 2 * l.t + e % 2][l.group + 8 * (e / 2)];
     multiply_add<1>(product, {&D00}, {factors.below[half][0]}, {16 + 4});
-    multiply_add<1>(D10, {&product[0]}, {factors.diagonal[w + 1][0]}, {16 + 4});
+    multiply_add<1>(D10, {&product[0]}, {factors.diagonal[first + 1][0]}, {16 + 4});
     negate(D10[0]);
     float4 rows[2];
 #pragma unroll
@@ -272,7 +274,7 @@ __device__ void make_X(const Rows64& kk, const Gates& gates, const BlockDecays& 
     store_tile(D, 1, 0, rows);
   }
   barriers.team0();  // D_0, D_1 and A_10 are there
-  if (w % 2 == 1) make_X10(out, half, barriers);
+  if (w % 2 != kD10) make_X10(out, half, barriers);
 }
 
 // Team 1: block row w of scale P from q k^T.
@@ -298,10 +300,10 @@ __device__ inline void make_vectors(const RawGates& raw, float scale, Gates& gat
   make_block_decays(gates, decays);
 }
 
-// For debugging: X.
-template <class Factors>
+// For debugging: X, by kThreads threads, a power of two, in a row.
+template <int kThreads, class Factors>
 __device__ void tap_inverse(const Factors& out, float* tap) {
-  for (int at = threadIdx.x % kPrepareThreads; at < kC * kC; at += kPrepareThreads) {
+  for (int at = threadIdx.x % kThreads; at < kC * kC; at += kThreads) {
     const int i = at / kC, j = at % kC;
     tap[at] = j < kHalf ? out.X0[place(i, j)] : i < kHalf ? 0.0f : out.X1[place(i - kHalf, j - kHalf)];
   }

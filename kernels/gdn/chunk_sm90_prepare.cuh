@@ -108,13 +108,13 @@ __global__ void __launch_bounds__(kPairs* kPrepareThreads, 1) prepare(const __gr
       }
       if (head == 0) announce(item);
       if (team == 0)
-        make_X(products, smem.gates[one], smem.decays[one], w, smem.factors, smem.out, barriers);
+        make_X<0>(products, smem.gates[one], smem.decays[one], w, smem.factors, smem.out, barriers);
       else
         make_P(products, smem.gates[one], smem.decays[one], a.scale, w, smem.out);
       ptx::fence_async_shared();
       barriers.both();  // the head's factors are there, its gates have been read
       float* tap = tap_of(p, at.n, at.index, hk * group + head);
-      if (tap != nullptr) tap_inverse(smem.out, tap);
+      if (tap != nullptr) tap_inverse<kPrepareThreads>(smem.out, tap);
       if (thread == 0) ptx::bulk_store(&records[head], &smem.out, sizeof(Factors90));
       if (tap != nullptr) barriers.both();  // the tap has read the factors
     }

@@ -16,4 +16,10 @@ __device__ inline int thread_id() {
   return thread;
 }
 
+__device__ inline int block_id() {
+  int block;
+  asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(block));
+  return block;
+}
+
 }  // namespace deltagauge::kernels::ptx

@@ -6,5 +6,6 @@ namespace deltagauge::kernels::ptx {
 
 inline int lane_id() { return static_cast<int>(host::lane()); }
 inline int thread_id() { return static_cast<int>(host::thread_index()); }
+inline int block_id() { return static_cast<int>(blockIdx.x); }
 
 }  // namespace deltagauge::kernels::ptx
