@@ -109,7 +109,8 @@ __device__ void run_team(const Params& p, const Maps90& maps, const Work& work, 
   };
   const auto make_raw = [&](int chunk, int which) {
     auto& to = smem.teams[team];
-    if (w == 0 && chunk < work.chunks) make_vectors(raw, a.scale, to.gates[which], to.decays[which], to.vectors);
+    if (w == 0 && chunk < work.chunks)
+      make_vectors(transformed(a, work.valid(chunk), work.h, raw), a.scale, to.gates[which], to.decays[which], to.vectors);
   };
   load_raw(team);
   make_raw(team, own);
