@@ -12,13 +12,11 @@
 
 namespace deltagauge::validate::cli {
 
-Registry all_backends() {
+Registry all_backends(const std::string& host) {
   Registry registry;
   add_cpu_backends(registry);
   add_cuda_backends(registry);
-#if DELTAGAUGE_HAVE_HOST
-  add_host_backends(registry);
-#endif
+  if (!host.empty()) add_host_backends(registry, host);
   return registry;
 }
 

@@ -32,6 +32,7 @@ struct RunArgs {
 struct ValidateArgs : RunArgs {
   std::string tensors, op, staging;  // --tensors FILE --op OP [--staging NAME]
   std::vector<std::string> checks;
+  std::string host;    // how host.* run; "": without them
   bool maps = false;   // error maps of every row
   std::string resume;  // a report whose rows are taken over
   double timeout = 0;  // seconds a job; 0: none
@@ -81,7 +82,7 @@ struct ShrinkArgs {
 int case_shrink(const ShrinkArgs& args);
 
 // Shared by the subcommands.
-Registry all_backends();
+Registry all_backends(const std::string& host = "");  // with host.* where it says how they run
 std::optional<reports::Device> current_device();
 // Throws Error, naming the known backends, when a part of a comma separated glob matches none of them.
 void require_known_backends(const std::vector<const Backend*>& known, const std::string& globs);

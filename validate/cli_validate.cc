@@ -36,6 +36,7 @@ RunOptions options_of(const ValidateArgs& args) {
   options.cuda_missing_is_failure = args.require_gpu;
   for (const std::string& text : args.settings) options.config_flags += " --set " + shell_quoted(text);
   if (!args.seed.empty()) options.config_flags += " --seed " + args.seed;
+  if (!args.host.empty()) options.repro_flags += " --host " + shell_quoted(args.host);
   if (!args.staging.empty()) options.repro_flags += " --staging " + args.staging;
   if (args.oracle != "auto") options.repro_flags += " --oracle " + args.oracle;
   if (args.require_gpu) options.repro_flags += " --require-gpu";
@@ -136,10 +137,12 @@ int run_and_report(const ValidateArgs& args, std::vector<Part> parts, std::vecto
 }
 
 int validate_sweeps(const ValidateArgs& args) {
-  const Registry registry = all_backends();
+  const Registry registry = all_backends(args.host);
   require_known_backends(registry.match("*"), args.backend);
   std::vector<reports::ConfigFile> files;
-  const std::vector<Sweep> sweeps = sweeps_of(args, files);
+  std::vector<Sweep> sweeps = sweeps_of(args, files);
+  if (!args.host.empty())
+    for (Sweep& sweep : sweeps) sweep.backend += ",host.*";
   std::vector<Part> parts;
   for (const Sweep& sweep : sweeps) {
     parts.push_back({&sweep, &registry, options_of(args)});
@@ -174,7 +177,7 @@ int validate_tensors(const ValidateArgs& args) {
   sweep.cases[0].checks = {kDefaultCheck};
   RunOptions options = options_of(args);
   options.config = args.tensors;
-  const Registry registry = all_backends();
+  const Registry registry = all_backends(args.host);
   std::vector<Part> parts{{&sweep, &registry, options, &given.inputs}};
 
   Registry in_file;

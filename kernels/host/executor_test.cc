@@ -70,7 +70,7 @@ TEST(HostExecutor, AFailureLeavesItFitForTheNextRun) {
 }
 
 TEST(HostExecutor, OptionsAreReadOrRefused) {
-  const Options options = parse_options("mode=shuffled sms=8 seed=3 races=on");
+  const Options options = parse_options("mode=shuffled,sms=8,seed=3,races=on");
   EXPECT_EQ(options.mode, Mode::shuffled);
   EXPECT_EQ(options.sms, 8);
   EXPECT_EQ(options.seed, 3u);
