@@ -13,13 +13,11 @@
 
 namespace deltagauge::validate::cli {
 
-Registry all_backends(std::string_view globs) {
+Registry all_backends(std::string_view globs, const std::string& host) {
   Registry registry;
   add_cpu_backends(registry);
   add_cuda_backends(registry);
-#if DELTAGAUGE_HAVE_HOST
-  add_host_backends(registry);
-#endif
+  if (!host.empty()) add_host_backends(registry, host);
   Registry peers;
   add_peer_backends(peers);
   std::istringstream parts{std::string(globs)};

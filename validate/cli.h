@@ -37,6 +37,7 @@ struct RunArgs {
 struct ValidateArgs : RunArgs {
   std::string tensors, op, staging;  // --tensors FILE --op OP [--staging NAME]
   std::vector<std::string> checks;
+  std::string host;                   // how host.* run; "": without them
   bool maps = false, shrink = false;  // maps: error maps of every row
 };
 int validate(const ValidateArgs& args);
@@ -82,7 +83,8 @@ struct ShrinkArgs {
 int case_shrink(const ShrinkArgs& args);
 
 // Shared by the subcommands.
-Registry all_backends(std::string_view globs = {});  // reference.peer.* too where one of the globs matches nothing else
+// reference.peer.* too where one of the globs matches nothing else, host.* where it says how they run.
+Registry all_backends(std::string_view globs = {}, const std::string& host = "");
 std::optional<reports::Device> current_device();
 // Throws Error, naming the known backends, when a part of a comma separated glob matches none of them.
 void require_known_backends(const std::vector<std::string_view>& known, const std::string& globs);

@@ -111,6 +111,7 @@ void add_validate(CLI::App& top, ValidateArgs& a, int& status) {
   const Adder run{app, kRun}, judge{app, kJudge};
   run.value("--tensors", a.tensors, "FILE", "inputs, and outputs to judge, from a safetensors file");
   run.value("--op", a.op, "OP", "the operation that --tensors are of");
+  run.value("--host", a.host, "HOW", "also the CUDA kernels on this CPU, host.*: mode=turns|late|early|shuffled,sms=N,...");
   judge.value("--staging", a.staging, "STAGING", "where the outputs in --tensors were rounded, see list stagings");
   judge.repeated("--check", a.checks, "CHECK", "in place of the checks the config asks for");
   judge.flag("--map", a.maps, "keep where the error lies, by head and tokens, of passed rows too");

@@ -343,6 +343,15 @@ TEST_F(Cli, a_missing_gpu_is_a_skip_unless_one_is_required) {
   EXPECT_TRUE((status == 3 && required == 1) || (status == 0 && required == 0)) << status << " " << required;
 }
 
+TEST_F(Cli, kernels_on_the_cpu_are_asked_for_by_a_flag_also_beside_a_sweep_that_names_none) {
+  expect_usage_error("validate --backend 'host.*' --case" + quoted(kCase), "matches none");
+  const int status = run("validate --host mode=late --backend host.gdn.recurrent --case" + quoted(kCase)).status;
+  EXPECT_TRUE(status == 0 || status == 3) << status;  // 3: a build without them
+  const Ran listed = run("validate configs/gdn/smoke.json --host mode=late --backend host.gdn.chunk_sm90 --list");
+  EXPECT_EQ(listed.status, 0);
+  EXPECT_NE(listed.out.find("host.gdn.chunk_sm90 accuracy"), std::string::npos) << listed.out;
+}
+
 TEST_F(Cli, a_case_that_breaks_is_an_error_row_and_exit_2) {
   const Ran r =
       run("validate --backend reference.recurrent --json - --case gdn/fwd/len=64/gate=none/beta=const=2/kscale=1.5");

@@ -34,6 +34,11 @@ RunOptions options_of(const ValidateArgs& args) {
   return options;
 }
 
+Loop loop_of(const ValidateArgs& args, Loop loop) {
+  if (!args.host.empty()) loop.repro_flags += " --host " + shell_quoted(args.host);
+  return loop;
+}
+
 Driver validate_driver() {
   Driver driver;
   driver.name = "validate";
@@ -42,21 +47,24 @@ Driver validate_driver() {
 }
 
 int validate_sweeps(const ValidateArgs& args) {
-  const Registry all = all_backends("reference.peer.*");
+  const Registry all = all_backends("reference.peer.*", args.host);
   require_known_backends(all.match("*"), args.backend);
   std::map<std::string, Registry> registries;  // by the globs, since those of a sweep may name peers too
   const auto on = [&](const Sweep& sweep) -> const Registry& {
     const std::string globs = sweep.backend + "," + args.backend;
     auto found = registries.find(globs);
-    if (found == registries.end()) found = registries.emplace(globs, all_backends(globs)).first;
+    if (found == registries.end()) found = registries.emplace(globs, all_backends(globs, args.host)).first;
     return found->second;
   };
   RunOptions options = options_of(args);
   Driver driver = validate_driver();
+  driver.prepare = [&](Sweep& sweep) {
+    if (!args.host.empty()) sweep.backend += ",host.*";
+  };
   driver.list = [&](const Sweep& sweep) { return list_sweep(sweep, on(sweep), options); };
   driver.run = [&](const Sweep& sweep, const Loop& loop, reports::Report& report) {
     options.config = sweep.path;
-    options.loop = loop;
+    options.loop = loop_of(args, loop);
     run_sweep(sweep, on(sweep), options, report);
   };
   if (args.shrink) driver.amend = [&](reports::Report& report) { shrink_failures(args, all, report); };
@@ -87,7 +95,7 @@ int validate_tensors(const ValidateArgs& args) {
   sweep.cases.emplace_back().test = given.test;
   sweep.cases[0].name = fs::path(args.tensors).filename().string();
   sweep.cases[0].checks = {kDefaultCheck};
-  const Registry registry = all_backends(args.backend);
+  const Registry registry = all_backends(args.backend, args.host);
   std::vector<const Backend*> known = registry.match("*");
   std::vector<Sweep> sweeps{sweep};  // of the backends that are built, then of what is in the file
   Registry in_file;
@@ -104,7 +112,7 @@ int validate_tensors(const ValidateArgs& args) {
     RunOptions options = options_of(args);
     options.config = args.tensors;
     if (&one != &sweeps[0]) options.checks = {kDefaultCheck};
-    options.loop = loop;
+    options.loop = loop_of(args, loop);
     return options;
   };
   Driver driver = validate_driver();

@@ -57,8 +57,9 @@ void add_cuda_backends(Registry& registry);
 // cuda.gdn.VARIANT by itself, without what it promises the bits of. Throws Error naming the known variants.
 std::unique_ptr<Backend> cuda_gdn(std::string_view variant);
 
-// host.*: the same kernels on the CPU, in builds that have them (kernels/host).
-void add_host_backends(Registry& registry);
+// host.*: the same kernels on the CPU (kernels/host), in builds that have them. how: as host::parse_options
+// (kernels/host/executor.h) reads it, or with mode=turns, so that a plan's runs take the modes in turn.
+void add_host_backends(Registry& registry, std::string_view how);
 
 // The judge judged. One row per (variant, regime, io dtype): planted faults must be caught, correct variants must pass.
 struct SelftestRow {

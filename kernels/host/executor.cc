@@ -239,7 +239,8 @@ Device& device() {
 
 Options parse_options(std::string_view text, Options options) {
   std::istringstream words{std::string(text)};
-  for (std::string word; words >> word;) {
+  for (std::string word; std::getline(words, word, ',');) {
+    if (word.empty()) continue;
     const std::size_t at = word.find('=');
     const std::string key = word.substr(0, at), value = at == std::string::npos ? "" : word.substr(at + 1);
     std::size_t used = 0;
@@ -260,7 +261,8 @@ Options parse_options(std::string_view text, Options options) {
     else if (key == "seed")
       options.seed = number();
     else
-      fail("host options: expected mode=early|late|shuffled, sms=N, seed=N or races=on|off, got '", word, "'");
+      fail("host options: expected mode=early|late|shuffled, sms=N, seed=N or races=on|off between commas, got '", word,
+           "'");
   }
   return options;
 }

@@ -10,7 +10,7 @@
 // A new kernel: name its .cu files in kernels/host/CMakeLists.txt. Every variant of kernels/gdn/variants.cc is a backend
 // host.gdn.<variant>. A PTX wrapper that is new needs its shadow; a namespace that declares `extern __shared__ char
 // shared[]` a line in shared_memory.cc. Then
-//   DELTAGAUGE_HOST="mode=late sms=8" build/deltagauge validate --case ID --backend host.gdn.<variant>
+//   build/deltagauge validate --host mode=late,sms=8,races=on --case ID --backend host.gdn.<variant>
 // judges it against the oracle, prints rel-L2 and the first bad place.
 //
 // The namespace is not kernels::host, since the kernels' files are compiled a second time under another name of `kernels`.
@@ -35,7 +35,7 @@ struct Options {
   std::uint64_t seed = 1;
   bool races = false;  // look for them (races.h): some times slower
 };
-// "mode=early|late|shuffled sms=N seed=N races=on|off", any of them. Throws Error.
+// "mode=early|late|shuffled,sms=N,seed=N,races=on|off", any of them. Throws Error.
 Options parse_options(std::string_view text, Options options = {});
 std::string_view name(Mode mode);
 

@@ -44,6 +44,7 @@ TEST(HostExecutor, PlantedFaultsAreCaught) {
       {"store wait", Fault::store_wait, Mode::early, true, "is not ordered behind read of a bulk store"},
       {"store done", Fault::store_done, Mode::late, false, "wrong sums"},
       {"flag", Fault::flag, Mode::early, false, "wrong sums"},
+      {"overtaken", Fault::overtaken, Mode::late, false, "a thread waits for phase 0, which phase 2 has overtaken"},
       {"parity", Fault::parity, Mode::early, false, "deadlock"},
       {"missing arrival", Fault::missing_arrival, Mode::late, false, "1 of 5 arrivals and 0 bytes to come"},
       {"arrival", Fault::arrival, Mode::late, true, "write of a bulk load is not ordered behind read of wgmma"},
@@ -70,7 +71,7 @@ TEST(HostExecutor, AFailureLeavesItFitForTheNextRun) {
 }
 
 TEST(HostExecutor, OptionsAreReadOrRefused) {
-  const Options options = parse_options("mode=shuffled sms=8 seed=3 races=on");
+  const Options options = parse_options("mode=shuffled,sms=8,seed=3,races=on");
   EXPECT_EQ(options.mode, Mode::shuffled);
   EXPECT_EQ(options.sms, 8);
   EXPECT_EQ(options.seed, 3u);

@@ -83,6 +83,7 @@ __global__ void consume(const __grid_constant__ Params p) {
   __syncthreads();  // the barriers are there
   if (thread >= kGroup) {
     if (thread > kGroup) return ptx::wait_for_dependency();
+    if constexpr (kFault == Fault::overtaken) smem.full[0].arrive(), smem.full[0].arrive();
     for (int turn = 0; turn < kFaultTurns; ++turn) {
       const int stage = turn % 2;
       const std::uint32_t parity = turn / 2 % 2;
@@ -130,10 +131,11 @@ void launch(const Params& p) {
   runtime::launch_dependent<copy_out<kFault>>("copy_out", 1, kFaultSums, 0, nullptr, p);
 }
 using Launch = void (*)(const Params&);
-constexpr Launch kLaunches[] = {launch<Fault::none>,         launch<Fault::barrier>,         launch<Fault::proxy_fence>,
-                                launch<Fault::store_wait>,   launch<Fault::store_done>,      launch<Fault::flag>,
-                                launch<Fault::parity>,       launch<Fault::missing_arrival>, launch<Fault::arrival>,
-                                launch<Fault::product_wait>, launch<Fault::product_fence>,   launch<Fault::dependency>};
+constexpr Launch kLaunches[] = {launch<Fault::none>,       launch<Fault::barrier>,      launch<Fault::proxy_fence>,
+                                launch<Fault::store_wait>, launch<Fault::store_done>,   launch<Fault::flag>,
+                                launch<Fault::overtaken>,  launch<Fault::parity>,       launch<Fault::missing_arrival>,
+                                launch<Fault::arrival>,    launch<Fault::product_wait>, launch<Fault::product_fence>,
+                                launch<Fault::dependency>};
 
 }  // namespace deltagauge::kernels::host_faults
 

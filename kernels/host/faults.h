@@ -15,6 +15,7 @@ enum class Fault : std::uint8_t {
   store_wait,       // a tile is overwritten before it has been read
   store_done,       // a flag is set before the tile is there
   flag,             // a tile is loaded before its flag is set
+  overtaken,        // a stage's phases end twice before those who wait for the first look again
   parity,           // a stage is waited for by the parity of another turn
   missing_arrival,  // a stage waits for one arrival more than come
   arrival,          // a stage is free before all warps have read it

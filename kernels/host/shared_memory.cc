@@ -8,7 +8,7 @@ alignas(1024) thread_local char deltagauge_host_window[deltagauge::host::kShared
 
 #define DELTAGAUGE_SHARED extern thread_local char shared[] __attribute__((alias("deltagauge_host_window")))
 
-namespace deltagauge::kernels {
+namespace deltagauge::kernels_on_host {  // `kernels` there, see CMakeLists.txt
 namespace host_faults {
 DELTAGAUGE_SHARED;
 }
@@ -20,7 +20,7 @@ namespace chunk_sm90 {
 DELTAGAUGE_SHARED;
 }
 }  // namespace gdn
-}  // namespace deltagauge::kernels
+}  // namespace deltagauge::kernels_on_host
 
 namespace deltagauge::host {
 

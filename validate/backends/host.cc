@@ -1,25 +1,31 @@
 // Host backends: the same kernels as cuda.*, run on the CPU by kernels/host as host.gdn.<variant>, host.gdn_decode,
-// host.l2norm, host.gate. The environment variable DELTAGAUGE_HOST says how (docs/host.md): "mode=late sms=8 seed=3".
-// Without a mode the runs of a plan take them in turn, so that checks which compare runs compare modes.
+// host.l2norm, host.gate, as --host says (docs/host.md). Where the runs of a plan take the modes in turn, checks that
+// compare runs compare modes. A build without them lists them all the same, and unsupported() says why.
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <new>
 #include <string>
 #include <utility>
 
 #include "core/error.h"
-#include "kernels/host/device.h"
-#include "kernels/host/ops.h"
 #include "reference/mma.h"
 #include "validate/backends/kernel.h"
 #include "validate/ladder/promises.h"
 #include "validate/run.h"
+#if DELTAGAUGE_HAVE_HOST
+#include "kernels/host/device.h"
+#include "kernels/host/ops.h"
+#endif
 
 namespace deltagauge::validate {
 namespace {
 
 using namespace kernels;
+
+// Elements of the state times tokens: a few seconds of one core.
+constexpr std::int64_t kMostWork = std::int64_t{1} << 26;
+
+#if DELTAGAUGE_HAVE_HOST
 
 constexpr Calls kCalls{"host.",
                        host::workspace_bytes,
@@ -28,9 +34,6 @@ constexpr Calls kCalls{"host.",
                        [](const l2norm::Args& args, void*) { host::fwd(args); },
                        [](const gate::Args& args, void*) { host::fwd(args); }};
 
-// Elements of the state times tokens: a few seconds of one core.
-constexpr std::int64_t kMostWork = std::int64_t{1} << 26;
-
 void as_tensor_core(host::Format format, int m, int n, int k, const float* a, const float* b, float* c) {
   const auto& model = format == host::Format::bf16  ? reference::kHopperBf16
                       : format == host::Format::f16 ? reference::kHopperF16
@@ -38,25 +41,36 @@ void as_tensor_core(host::Format format, int m, int n, int k, const float* a, co
   reference::mma_matmul(model, m, n, k, a, b, c);
 }
 
-host::Options options_of(std::uint64_t run) {
-  constexpr host::Mode kTurns[] = {host::Mode::late, host::Mode::shuffled, host::Mode::early};
-  const char* text = std::getenv("DELTAGAUGE_HOST");
-  host::Options options = host::parse_options(text ? text : "", {.mode = kTurns[run % std::size(kTurns)]});
-  options.seed += run;
-  return options;
+// How the runs of a plan go; in turns where no mode is named.
+struct How {
+  host::Options options;
+  bool turns = true;
+  host::Options of(std::uint64_t run) const {
+    constexpr host::Mode kTurns[] = {host::Mode::late, host::Mode::shuffled, host::Mode::early};
+    host::Options these = options;
+    if (turns) these.mode = kTurns[run % std::size(kTurns)];
+    these.seed += run;
+    return these;
+  }
+};
+How parse_how(std::string text) {
+  constexpr std::string_view kTurns = "mode=turns";
+  const std::size_t at = text.find(kTurns);
+  if (at != std::string::npos) text.erase(at, kTurns.size());
+  return {host::parse_options(text), text.find("mode=") == std::string::npos};
 }
 
 class HostPlan : public Plan {
  public:
-  HostPlan(const Kernel& kernel, const Problem& problem, const Tensors& inputs, const PlanOptions& options)
-      : kernel_(kernel), problem_(problem), memory_(kernel, problem, inputs, options) {}
+  HostPlan(const Kernel& kernel, const How& how, const Problem& problem, const Tensors& inputs, const PlanOptions& options)
+      : kernel_(kernel), how_(how), problem_(problem), memory_(kernel, problem, inputs, options) {}
 
   void run() override {
     memory_.arena.reset();
     auto& image = memory_.arena.image();
     const std::unique_ptr<std::byte, Free> device(static_cast<std::byte*>(::operator new(image.size(), kAlign)));
     std::memcpy(device.get(), image.data(), image.size());
-    host::execute(options_of(runs_++), [&] { kernel_.launch(problem_, memory_.pointers(device.get()), nullptr); });
+    host::execute(how_.of(runs_++), [&] { kernel_.launch(problem_, memory_.pointers(device.get()), nullptr); });
     std::memcpy(image.data(), device.get(), image.size());
   }
 
@@ -70,15 +84,35 @@ class HostPlan : public Plan {
     void operator()(std::byte* at) const { ::operator delete(at, kAlign); }
   };
   const Kernel kernel_;
+  const How how_;
   const Problem problem_;
   KernelMemory memory_;
   std::uint64_t runs_ = 0;
 };
 
+std::optional<std::string> not_built() { return std::nullopt; }
+std::unique_ptr<Plan> make_plan(const Kernel& kernel, const How& how, const Problem& problem, const Tensors& inputs,
+                                const PlanOptions& options) {
+  host::set_matmul(as_tensor_core);
+  return std::make_unique<HostPlan>(kernel, how, problem, inputs, options);
+}
+
+#else
+
+constexpr Calls kCalls{"host.", [](std::string_view, const gdn::Args&) { return std::size_t{0}; }, {}, {}, {}, {}};
+struct How {};
+How parse_how(const std::string&) { return {}; }
+std::optional<std::string> not_built() { return "build: expected one by g++ without sanitizers, got another"; }
+std::unique_ptr<Plan> make_plan(const Kernel& kernel, const How&, const Problem&, const Tensors&, const PlanOptions&) {
+  fail(kernel.name, ": ", *not_built());
+}
+
+#endif
+
 class HostBackend : public Backend, public Promises {
  public:
-  explicit HostBackend(Kernel kernel) : kernel_(std::move(kernel)) {}
-  void add_schedule(Kernel kernel) { schedules_.push_back(std::make_unique<HostBackend>(std::move(kernel))); }
+  HostBackend(Kernel kernel, const How& how) : kernel_(std::move(kernel)), how_(how) {}
+  void add_schedule(Kernel kernel) { schedules_.push_back(std::make_unique<HostBackend>(std::move(kernel), how_)); }
   std::string_view name() const override { return kernel_.name; }
   std::string_view summary() const override { return kernel_.summary; }
   std::string_view staging(const Problem&) const override { return kernel_.staging; }
@@ -90,12 +124,12 @@ class HostBackend : public Backend, public Promises {
     if (work > kMostWork)
       return "size: expected at most " + std::to_string(kMostWork) + " elements of states times tokens, got " +
              std::to_string(work);
-    return std::nullopt;
+    return not_built();
   }
 
   std::unique_ptr<Plan> plan(const Problem& problem, const Tensors& inputs, const PlanOptions& options) const override {
     if (const auto reason = unsupported(problem)) fail(kernel_.name, ": ", *reason);
-    return std::make_unique<HostPlan>(kernel_, problem, inputs, options);
+    return make_plan(kernel_, how_, problem, inputs, options);
   }
 
   std::string chosen(const Problem& problem) const override { return kernel_.chosen(problem, 90); }
@@ -103,21 +137,22 @@ class HostBackend : public Backend, public Promises {
 
  private:
   Kernel kernel_;
+  How how_;
   Backends schedules_;
 };
 
 }  // namespace
 
-void add_host_backends(Registry& registry) {
-  host::set_matmul(as_tensor_core);
+void add_host_backends(Registry& registry, std::string_view text) {
+  const How how = parse_how(std::string(text));
   for (const gdn::Variant& variant : gdn::variants()) {
-    auto backend = std::make_unique<HostBackend>(gdn_kernel(kCalls, variant, gdn::Schedule::automatic));
+    auto backend = std::make_unique<HostBackend>(gdn_kernel(kCalls, variant, gdn::Schedule::automatic), how);
     if (variant.persistent)
       for (const auto schedule : {gdn::Schedule::static_grid, gdn::Schedule::persistent})
         backend->add_schedule(gdn_kernel(kCalls, variant, schedule));
     registry.add(std::move(backend));
   }
-  for (Kernel& kernel : other_kernels(kCalls)) registry.add(std::make_unique<HostBackend>(std::move(kernel)));
+  for (Kernel& kernel : other_kernels(kCalls)) registry.add(std::make_unique<HostBackend>(std::move(kernel), how));
 }
 
 }  // namespace deltagauge::validate

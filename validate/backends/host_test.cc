@@ -2,8 +2,6 @@
 // with a look at races.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-
 #include "core/error.h"
 #include "validate/ladder/promises.h"
 #include "validate/run.h"
@@ -13,70 +11,67 @@ namespace {
 
 using reports::Outcome;
 
-struct HostBackends : testing::Test {
-  HostBackends() { add_host_backends(registry); }
-  ~HostBackends() override { unsetenv("DELTAGAUGE_HOST"); }
-
-  void expect_pass(std::string_view id, std::string_view backends, std::string_view check, const char* how) {
-    setenv("DELTAGAUGE_HOST", how, 1);
-    for (const Backend* backend : registry.match(backends)) {
-      RunOptions options;
-      options.oracle = oracle::Precision::f64;
-      const auto row =
-          run_one({.test = parse_id(id), .name = {}, .note = {}, .checks = {}, .ceilings = {}}, *backend, check, options);
-      EXPECT_EQ(row.outcome, Outcome::pass)
-          << backend->name() << " " << check << " " << id << " " << how << ": " << row.reason;
-    }
-  }
-
+reports::Result judge(std::string_view id, const Backend& backend, std::string_view check) {
+  RunOptions options;
+  options.oracle = oracle::Precision::f64;
+  return run_one({.test = parse_id(id), .name = {}, .note = {}, .checks = {}, .ceilings = {}}, backend, check, options);
+}
+Registry backends_that_run(std::string_view how) {
   Registry registry;
-};
+  add_host_backends(registry, how);
+  return registry;
+}
+void expect_pass(std::string_view id, std::string_view backends, std::string_view check, std::string_view how) {
+  const Registry registry = backends_that_run(how);
+  for (const Backend* backend : registry.match(backends)) {
+    const auto row = judge(id, *backend, check);
+    EXPECT_EQ(row.outcome, Outcome::pass) << backend->name() << " " << check << " " << id << " " << how << ": "
+                                          << row.reason;
+  }
+}
 
 // Ragged, a partial tail, no tokens, two value heads a key head, a state to start from; both head sizes and io types.
-TEST_F(HostBackends, GdnIsRightOnRaggedSequencesInEachModeAndHasNoRaces) {
-  for (const char* how : {"mode=late races=on", "mode=shuffled races=on"}) {
+TEST(HostBackends, GdnIsRightOnRaggedSequencesInEachModeAndHasNoRaces) {
+  for (const char* how : {"mode=late,races=on", "mode=shuffled,races=on"}) {
     expect_pass("gdn/fwd/len=65+0+1+128,HK=1,HV=2,K=64,V=64/bf16/gate=mild/h0=normal=1/seed=1", "host.gdn.*", "accuracy",
                 how);
     expect_pass("gdn/fwd/len=130,HK=1,HV=1,K=128,V=128/f16/gate=model/l2norm=on/seed=2", "host.gdn.*", "accuracy", how);
   }
 }
 
-TEST_F(HostBackends, GdnIsRightInTheOtherTypesAndOnAPool) {
+TEST(HostBackends, GdnIsRightInTheOtherTypesAndOnAPool) {
   expect_pass("gdn/fwd/len=70,HK=1,HV=1,K=64,V=64/f16/gate=strong/seed=3", "host.gdn.*", "accuracy", "mode=early");
   expect_pass(
       "gdn/fwd/len=70+3,HK=1,HV=1,K=128,V=128/bf16/gate=mild/h0=normal=1/state=bf16/slots=4/slot_pad=8/idx=permuted=1/"
       "seed=3",
       "host.gdn.*", "accuracy", "mode=late");
   expect_pass("gdn/fwd/len=20+3,HK=1,HV=2,K=48,V=33/f32/gate=mild/fast/seed=3", "host.gdn.recurrent", "accuracy",
-              "mode=late races=on");
+              "mode=late,races=on");
 }
 
 // The states of chunk_sm90 in blocks of two warpgroups where multiprocessors are few, else of one, beside the first kernel.
-TEST_F(HostBackends, EachFormThatLaunchCodeChoosesIsRight) {
-  for (const char* how : {"mode=late races=on sms=1", "mode=late races=on sms=16"})
+TEST(HostBackends, EachFormThatLaunchCodeChoosesIsRight) {
+  for (const char* how : {"mode=late,races=on,sms=1", "mode=late,races=on,sms=16"})
     expect_pass("gdn/fwd/len=300,HK=1,HV=2,K=128,V=128/bf16/gate=mild/seed=4", "host.gdn.chunk_*", "accuracy", how);
+  const Registry registry = backends_that_run("mode=late,races=on,sms=1");
   for (const Backend* backend : registry.match("host.gdn.*"))
     for (const Backend* schedule : promises_of(*backend)->schedules()) {
-      setenv("DELTAGAUGE_HOST", "mode=late races=on sms=1", 1);
-      const Case test = parse_id("gdn/fwd/len=65+0+1,HK=2,HV=2,K=64,V=64/bf16/gate=mild/seed=5");
-      RunOptions options;
-      const auto row =
-          run_one({.test = test, .name = {}, .note = {}, .checks = {}, .ceilings = {}}, *schedule, "accuracy", options);
+      const auto row = judge("gdn/fwd/len=65+0+1,HK=2,HV=2,K=64,V=64/bf16/gate=mild/seed=5", *schedule, "accuracy");
       EXPECT_EQ(row.outcome, Outcome::pass) << schedule->name() << ": " << row.reason;
     }
 }
 
 // Runs take the modes in turn where none is named, so that equal bits are those of all modes.
-TEST_F(HostBackends, BitsMemoryAndTapsAreRight) {
+TEST(HostBackends, BitsMemoryAndTapsAreRight) {
   for (const std::string_view check : {"determinism", "guard", "stages", "packing", "causal"})
     expect_pass("gdn/fwd/len=65+0+3,HK=1,HV=2,K=64,V=64,cap=80/bf16/gate=mild/h0=normal=1/seed=6", "host.gdn.chunk_*", check,
-                "");
+                "mode=turns");
   expect_pass("gdn/fwd/len=65+0+63,HK=1,HV=2,K=64,V=64/bf16/gate=edge/h0=normal=1/data=lattice/scale=1/seed=7", "host.gdn.*",
-              "lattice", "");
+              "lattice", "mode=turns");
 }
 
-TEST_F(HostBackends, TheOtherOpsAreRight) {
-  for (const char* how : {"mode=late races=on", "mode=shuffled races=on"}) {
+TEST(HostBackends, TheOtherOpsAreRight) {
+  for (const char* how : {"mode=late,races=on", "mode=shuffled,races=on"}) {
     expect_pass("gdn_decode/fwd/len=1x3,HK=1,HV=2,K=64,V=64/bf16/gate=mild/h0=normal=1/slots=9/idx=1+-1+8/seed=1",
                 "host.gdn_decode", "accuracy", how);
     expect_pass("gdn_decode/fwd/len=1x2,HK=1,HV=2,K=100,V=70/f16/gate=mild/h0=normal=1/state=bf16/slots=4/seed=2",
@@ -86,19 +81,15 @@ TEST_F(HostBackends, TheOtherOpsAreRight) {
   }
 }
 
-TEST_F(HostBackends, WhatIsTooLargeIsRefusedWithAReason) {
+TEST(HostBackends, WhatIsTooLargeIsRefusedWithAReason) {
   const Problem problem = parse_id("gdn/fwd/len=4096,HK=32,HV=32,K=128,V=128/bf16").problem;
-  const std::string reason = registry.get("host.gdn.chunk_sm90").unsupported(problem).value_or("");
+  const std::string reason = backends_that_run("mode=late").get("host.gdn.chunk_sm90").unsupported(problem).value_or("");
   EXPECT_EQ(reason.rfind("size: expected at most ", 0), 0u) << reason;
 }
 
-TEST_F(HostBackends, ABadOptionIsAnError) {
-  setenv("DELTAGAUGE_HOST", "mode=sideways", 1);
-  const Case test = parse_id("l2norm/fwd/len=5,HK=1,K=64/bf16/seed=1");
-  const auto row = run_one({.test = test, .name = {}, .note = {}, .checks = {}, .ceilings = {}}, registry.get("host.l2norm"),
-                           "accuracy", {});
-  EXPECT_EQ(row.outcome, Outcome::error);
-  EXPECT_NE(row.reason.find("expected mode=early|late|shuffled"), std::string::npos) << row.reason;
+TEST(HostBackends, ABadOptionIsAnError) {
+  for (const std::string_view bad : {"mode=sideways", "mode=turns,sms=0", "fast"})
+    EXPECT_THROW(backends_that_run(bad), Error) << bad;
 }
 
 }  // namespace
