@@ -97,8 +97,7 @@ void add_run(CLI::App& app, RunArgs& a) {
   run.flag("--list", a.list, "say what would run, a line each, and run nothing");
   judge.value("--oracle", a.oracle, precisions(), "precision of the right answer");
   judge.flag("--require-gpu", a.require_gpu, "a skip for want of a GPU is a failure");
-  judge.value("--timeout", a.timeout, "SECONDS", "after which a job, in a process of its own, is an error row")
-      .check(CLI::PositiveNumber);
+  judge.positive("--timeout", a.timeout, "SECONDS", "after which a job, in a process of its own, is an error row");
   judge.flag("--isolate", a.isolate, "each case in a process of its own: a crash is an error row");
   Adder{app, ""}.value("--worker", a.worker, "TASK", "for --isolate and --timeout: this process is a worker");
   add_outputs(app, a.outputs);

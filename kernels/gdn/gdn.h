@@ -84,7 +84,8 @@ struct Variant {
   bool persistent;        // whether it has a persistent schedule beside the static one
   bool taps;              // whether it gives tap_Ainv, tap_S and tap_v_new
   int sm = 0;             // the one compute capability, times ten, that it runs on; 0: any from 80
-  // A quantity without one was safe to the end of the search.
+  bool trial = false;     // no run on a device has been recorded yet: host.* judge it, no cuda.* backend offers it
+  // A quantity without one was safe to the end of the search; of a trial nothing was searched.
   std::span<const Limit> limits{};
 };
 std::span<const Variant> variants();

@@ -108,6 +108,11 @@ TEST_F(CudaBackends, NothingThatPassedOnADeviceIsRefusedForItsSize) {
   EXPECT_GT(passed, 1000);
 }
 
+TEST_F(CudaBackends, OfferNoVariantThatNoRunOnADeviceIsRecordedOf) {
+  for (const kernels::gdn::Variant& variant : kernels::gdn::variants())
+    EXPECT_EQ(registry.match("cuda.gdn." + std::string(variant.name)).empty(), variant.trial) << variant.name;
+}
+
 std::vector<std::string> names(const std::vector<const Backend*>& backends) {
   std::vector<std::string> names;
   for (const Backend* backend : backends) names.emplace_back(backend->name());

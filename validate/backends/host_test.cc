@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
+#include "core/inputs.h"
+#include "validate/checks/check.h"
 #include "validate/ladder/promises.h"
+#include "validate/metrics.h"
 #include "validate/run.h"
 
 namespace deltagauge::validate {
@@ -59,6 +62,25 @@ TEST(HostBackends, EachFormThatLaunchCodeChoosesIsRight) {
       const auto row = judge("gdn/fwd/len=65+0+1,HK=2,HV=2,K=64,V=64/bf16/gate=mild/seed=5", *schedule, "accuracy");
       EXPECT_EQ(row.outcome, Outcome::pass) << schedule->name() << ": " << row.reason;
     }
+}
+
+// One kernel or two, one warpgroup of states a block or two.
+TEST(HostBackends, ChunkSm90AndItsFusedFormGiveTheSameBits) {
+  for (const char* id : {"gdn/fwd/len=449+64+1,HK=1,HV=2,K=128,V=128/bf16/gate=mixed/l2norm=on/h0=normal=1/seed=7",
+                         "gdn/fwd/len=193+0+64,HK=1,HV=1,K=64,V=64/f16/gate=strong/raw_gate=on/seed=8"}) {
+    const Problem problem = parse_id(id).problem;
+    const Tensors inputs = make_inputs(parse_id(id));
+    std::vector<Tensors> answers;
+    for (const char* how : {"mode=shuffled,sms=1", "mode=shuffled,sms=200"})
+      for (const char* name : {"host.gdn.chunk_sm90", "host.gdn.chunk_sm90_fused"})
+        answers.push_back(outputs_of(backends_that_run(how).get(name), problem, inputs));
+    for (const Tensors& answer : answers)
+      for (const char* tensor : {"o", "final_state"})
+        EXPECT_EQ(bit_mismatch(problem, tensor, get(answer, tensor), get(answers[0], tensor),
+                               rows_of(problem, tensor, get(answer, tensor).shape())),
+                  "")
+            << id;
+  }
 }
 
 // Runs take the modes in turn where none is named, so that equal bits are those of all modes.
