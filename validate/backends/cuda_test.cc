@@ -27,7 +27,8 @@ struct CudaBackends : testing::Test {
 
 TEST_F(CudaBackends, ThereIsOneForEveryVariantAndStandaloneOp) {
   std::vector<std::string> want, got;
-  for (const auto& variant : kernels::gdn::variants()) want.push_back("cuda.gdn." + std::string(variant.name));
+  for (const auto& variant : kernels::gdn::variants())
+    if (!variant.trial) want.push_back("cuda.gdn." + std::string(variant.name));
   want.push_back("cuda.gdn_decode");
   want.push_back("cuda.l2norm");
   want.push_back("cuda.gate");
@@ -106,11 +107,6 @@ TEST_F(CudaBackends, NothingThatPassedOnADeviceIsRefusedForItsSize) {
           << row.test << ": " << *reason;
     }
   EXPECT_GT(passed, 1000);
-}
-
-TEST_F(CudaBackends, OfferNoVariantThatNoRunOnADeviceIsRecordedOf) {
-  for (const kernels::gdn::Variant& variant : kernels::gdn::variants())
-    EXPECT_EQ(registry.match("cuda.gdn." + std::string(variant.name)).empty(), variant.trial) << variant.name;
 }
 
 std::vector<std::string> names(const std::vector<const Backend*>& backends) {
