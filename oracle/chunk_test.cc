@@ -66,8 +66,8 @@ ChunkBound chunk_bound(const Problem& p, const Tensors& inputs, const Tensors& t
         const double gate = std::min(std::abs(g.at({first + i, h})), 746.0);
         sum += gate;
         if (p.raw_gate == Switch::off || gate == 746) continue;
-        const double y = get(inputs, "raw_gate").at({first + i, h}) + get(inputs, "dt_bias").at({h});
-        of_gates += gate_error(p, y, find(inputs, "A_log"), h, kDd);
+        const double shifted = get(inputs, "raw_gate").at({first + i, h}) + get(inputs, "dt_bias").at({h});
+        of_gates += gate_error(p, shifted, find(inputs, "A_log"), h, kDd);
       }
       const double z = kDd.exp + 3 * 0x1p-106 * static_cast<double>(count) * std::min(sum, 746.0) + of_gates;
       const auto d = [&](std::int64_t i, std::int64_t j) {  // decay over (j, i]
