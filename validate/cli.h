@@ -73,7 +73,7 @@ std::vector<std::string> listable();  // what list takes
 int selftest(const std::string& filter, bool json);
 
 int case_show(const std::string& id);
-int case_dump(const std::string& id, const std::string& out, const std::string& backend);
+int case_dump(const std::string& id, const std::string& out, const std::string& backend, const std::string& host = "");
 
 struct ShrinkArgs {
   std::string id, backend = "*", check, oracle = "auto", out;  // check: "" all; out: "" none

@@ -77,6 +77,7 @@ int bench(const BenchArgs& args) {
   if (!args.against.empty() && !args.list) return bench_against(args);
   std::vector<reports::Report> baselines;
   for (const std::string& path : args.baselines) baselines.push_back(reports::load_report(path));
+  require_finished(args.baselines, baselines);
 
   return drive(args, {.name = "bench",
                       .list = [&](const Sweep& sweep) { return bench::list_bench(sweep, registry, options); },

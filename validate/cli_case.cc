@@ -81,7 +81,7 @@ int case_show(const std::string& id) {
   return 0;
 }
 
-int case_dump(const std::string& id, const std::string& out, const std::string& backend_name) {
+int case_dump(const std::string& id, const std::string& out, const std::string& backend_name, const std::string& host) {
   const Case c = parse_id(id);
   require_writable_output("--out", out);
   const OpInfo& op = op_info(c.problem.op);
@@ -91,7 +91,7 @@ int case_dump(const std::string& id, const std::string& out, const std::string& 
   for (const TensorSpec& spec : op.inputs(c.problem))
     content.tensors[spec.name] = with_batch(get(inputs, spec.name), spec, c.problem);
   if (!backend_name.empty()) {
-    const Registry registry = all_backends(backend_name);
+    const Registry registry = all_backends(backend_name, host);
     const Backend& backend = registry.get(backend_name);
     if (const auto why = backend.unsupported(c.problem)) fail(backend_name, ": ", *why);
     const auto plan = backend.plan(c.problem, inputs, {});

@@ -42,16 +42,27 @@ class CliOutputs : public testing::Test {
 TEST_F(CliOutputs, are_none_of_the_files_that_are_read) {
   const std::string config = reports::read_file(file("s.json")), report = reports::read_file(file("r.json")),
                     tensors = reports::read_file(file("t.safetensors"));
-  for (const std::string args :
-       {"validate s.json --json s.json", "validate s.json --junit ./link.json", "validate link.json --csv s.json",
-        "bench s.json --markdown s.json", "range s.json --html s.json", "cp s.json --sarif s.json",
-        "replay s.json --trace s.json", "validate --op gdn --tensors t.safetensors --json t.safetensors",
-        "validate --op gdn --tensors t.safetensors --csv new/../t.safetensors",
-        "bench s.json --baseline r.json --json r.json", "bench s.json --against r.json --json r.json",
-        "report convert r.json --csv r.json", "report merge r.json --json r.json", "report diff r.json r.json --json r.json",
-        "report diff t.safetensors t.safetensors --base r.json --json r.json", "report html r.json --out r.json",
-        "report html t.safetensors --history r.json --out r.json", "report trace r.json --out r.json",
-        "report history r.json --add r.json"}) {
+  for (const std::string args : {"validate s.json --json s.json",
+                                 "validate s.json --junit ./link.json",
+                                 "validate link.json --csv s.json",
+                                 "bench s.json --markdown s.json",
+                                 "range s.json --html s.json",
+                                 "cp s.json --sarif s.json",
+                                 "replay s.json --trace s.json",
+                                 "validate --op gdn --tensors t.safetensors --json t.safetensors",
+                                 "validate --op gdn --tensors t.safetensors --csv new/../t.safetensors",
+                                 "validate s.json --resume r.json --csv r.json",
+                                 "cp s.json --resume r.json --json x --trace r.json",
+                                 "bench s.json --baseline r.json --json r.json",
+                                 "bench s.json --against r.json --json r.json",
+                                 "report convert r.json --csv r.json",
+                                 "report merge r.json --json r.json",
+                                 "report diff r.json r.json --json r.json",
+                                 "report diff t.safetensors t.safetensors --base r.json --json r.json",
+                                 "report html r.json --out r.json",
+                                 "report html t.safetensors --history r.json --out r.json",
+                                 "report trace r.json --out r.json",
+                                 "report history r.json --add r.json"}) {
     EXPECT_EQ(run(args), 2) << args;
     EXPECT_NE(reports::read_file(file("stderr")).find(": expected a file that is not read, got "), std::string::npos)
         << args << "\n"

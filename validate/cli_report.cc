@@ -103,7 +103,12 @@ int report_diff(const ReportArgs& args) {
   options.across_devices = args.across_devices;
   options.bits = args.bits;
   options.allow_missing = args.allow_missing;
-  const auto comparison = compare::compare(load(base), load(fresh), options);
+  const auto all_base = load(base), all_fresh = load(fresh);
+  if (!args.allow_missing) {
+    require_finished(base, all_base);
+    require_finished(fresh, all_fresh);
+  }
+  const auto comparison = compare::compare(all_base, all_fresh, options);
   if (!args.outputs.json.empty()) write_text(args.outputs.json, compare::to_json(comparison));
   if (args.outputs.json != "-") std::cout << compare::text(comparison, stdout_style().width);
   return comparison.exit_status();

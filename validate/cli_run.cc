@@ -116,6 +116,12 @@ std::vector<std::string> json_files(const Outputs& outputs) {
   return files;
 }
 
+void require_finished(const std::vector<std::string>& files, const std::vector<reports::Report>& reports) {
+  for (std::size_t i = 0; i < files.size(); ++i)
+    if (reports[i].jobs_left > 0)
+      fail(files[i], ": expected a finished report, got one with ", reports[i].jobs_left, " jobs left; --resume goes on");
+}
+
 bool writes_trace(const Outputs& outputs) { return !outputs.trace.empty() || !outputs.folder.empty(); }
 
 }  // namespace deltagauge::validate::cli

@@ -52,6 +52,9 @@ void require_writable_output(const std::string& flag, const std::string& path, c
 // Every file asked for, then the table on stdout (or with --json - the JSON and nothing else).
 void write_outputs(const RunArgs& args, const reports::Report& report);
 
+// What is compared row by row must have all of them. Throws Error naming the file of a report that an interrupt cut short.
+void require_finished(const std::vector<std::string>& files, const std::vector<reports::Report>& reports);
+
 // The output flags that were given, for messages: "--json, --html"; "" when none was.
 std::string outputs_asked(const Outputs& outputs);
 

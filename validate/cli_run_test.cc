@@ -184,6 +184,8 @@ TEST_F(Runs, EverySubcommandCanBeInterruptedAndTakenUpAgain) {
     EXPECT_FALSE(fs::exists(file("part.json.partial")));
     EXPECT_EQ(run({"report", "show", file("part.json")}), 2);
     EXPECT_NE(text("stdout").find("unfinished: " + std::to_string(part.jobs_left) + " jobs left"), std::string::npos);
+    EXPECT_EQ(run({"report", "diff", file("part.json"), file("part.json")}), 2);
+    EXPECT_NE(text("stderr").find("expected a finished report"), std::string::npos) << text("stderr");
     EXPECT_EQ(run({"report", "merge", file("part.json"), "--json", file("joined.json")}), 2);
     EXPECT_NE(text("stderr").find("expected a finished run"), std::string::npos) << text("stderr");
     ASSERT_EQ(run(seeds(command, "again.json", kCases, {"--resume", file("part.json")}, command.slow)), 0) << text("stderr");
@@ -432,9 +434,13 @@ TEST_F(Runs, CaseShrinkPrintsASmallCaseThatFailsAgain) {
 }
 
 TEST_F(Runs, ShrinkPutsTheSmallCaseIntoTheWordsOfAFailure) {
-  for (const std::vector<std::string>& more : {std::vector<std::string>{}, {"--isolate"}}) {
-    std::vector<std::string> words{"validate", "--case",  kFailing,   "--backend", "reference.recurrent",
-                                   "--check",  "lattice", "--shrink", "--json",    file("r.json")};
+  const std::vector<std::string> on_host{"--host", "mode=late,seed=3"};
+  for (const std::vector<std::string>& more :
+       {std::vector<std::string>{}, {"--isolate"}, on_host, {on_host[0], on_host[1], "--isolate"}}) {
+    const bool host = more.size() > 1;
+    std::vector<std::string> words{
+        "validate", "--case",  kFailing,   "--backend", host ? "host.gdn.recurrent" : "reference.recurrent",
+        "--check",  "lattice", "--shrink", "--json",    file("r.json")};
     words.insert(words.end(), more.begin(), more.end());
     ASSERT_EQ(run(words), 1) << text("stderr");
     const Report r = report("r.json");

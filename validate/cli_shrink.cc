@@ -33,6 +33,7 @@ struct Judging {
   oracle::Precision oracle = oracle::Precision::automatic;
   bool require_gpu = false, isolate = false;
   double timeout = 0;  // seconds; 0: none
+  std::string host{};  // how host.* run
 
   bool apart() const { return isolate || timeout > 0; }
   std::vector<std::string> flags() const {
@@ -41,6 +42,7 @@ struct Judging {
     if (require_gpu) words.emplace_back("--require-gpu");
     if (timeout > 0) words.insert(words.end(), {"--timeout", fmt::format("{}", timeout)});
     if (isolate) words.emplace_back("--isolate");
+    if (!host.empty()) words.insert(words.end(), {"--host", host});
     return words;
   }
 };
@@ -48,7 +50,8 @@ struct Judging {
 Result judged(const Case& c, const Backend& backend, const std::string& check, const Judging& how) {
   RunOptions options;
   options.oracle = how.oracle;
-  for (const std::string& word : how.flags()) options.loop.repro_flags += " " + word;
+  for (const std::string& word : how.flags())
+    options.loop.repro_flags += " " + (word.starts_with("--") ? word : shell_quoted(word));
   const SweepCase test = plain_case(c, check);
   if (!how.apart()) return run_one(test, backend, check, options);
   const auto command = [&](const std::string& task) {
@@ -79,14 +82,14 @@ Shrunk shrink_one(const Case& c, const Backend& backend, const std::string& chec
 }
 
 // The case's tensors and, where the backend gives an answer at all, its outputs.
-void dump(const Shrunk& small, const std::string& file) {
-  case_dump(to_id(small.smallest), file, small.result.outcome == Outcome::fail ? small.result.backend : "");
+void dump(const Shrunk& small, const std::string& file, const Judging& how) {
+  case_dump(to_id(small.smallest), file, small.result.outcome == Outcome::fail ? small.result.backend : "", how.host);
 }
 
 }  // namespace
 
 void shrink_failures(const ValidateArgs& args, const Registry& registry, reports::Report& report) {
-  const Judging how{oracle::parse_precision(args.oracle), args.require_gpu, args.isolate, args.timeout};
+  const Judging how{oracle::parse_precision(args.oracle), args.require_gpu, args.isolate, args.timeout, args.host};
   const auto files = json_files(args.outputs);
   std::set<std::tuple<std::string, std::string, std::string>> done;
   for (Result& row : report.results) {
@@ -95,11 +98,14 @@ void shrink_failures(const ValidateArgs& args, const Registry& registry, reports
     if (!done.emplace(row.backend, row.check, marks(row)[0]).second) continue;
     try {
       const Shrunk small = shrink_one(parse_id(row.test), registry.get(row.backend), row.check, how);
-      row.repro = small.result.repro;
-      if (files.empty()) continue;
+      if (files.empty()) {
+        row.repro = small.result.repro;
+        continue;
+      }
       fs::path file = files[0];
       file.replace_extension(".shrunk" + std::to_string(done.size()) + ".safetensors");
-      dump(small, file.string());
+      dump(small, file.string(), how);
+      row.repro = small.result.repro;
       row.shrunk = reports::ShrunkCase{to_id(small.smallest), file.string()};
     } catch (const Error& e) {  // a ceiling, a refusal that was wanted, tensors from a file: they are not in the id
       if (!args.quiet)
@@ -127,11 +133,13 @@ int case_shrink(const ShrinkArgs& args) {
       report.results.push_back(std::move(row));
       if (!fails) continue;
       const Shrunk small = shrink_one(c, *backend, name, how);
-      if (!args.out.empty()) dump(small, args.out);
+      if (!args.out.empty()) dump(small, args.out, how);
       std::cout << to_id(small.smallest) << "\n"
                 << small.result.backend << " " << name << ": " << small.result.reason << "\nagain: " << small.result.repro
                 << "\n";
-      return 0;
+      if (!Interrupts::asked()) return 0;
+      std::cerr << "deltagauge: interrupted, there may be a smaller case\n";
+      return 2;
     }
   }
   const auto s = report.summary();

@@ -1,4 +1,5 @@
 // The outputs of a run: a table of flags, file names in --report DIR, and writers.
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
@@ -76,7 +77,17 @@ void require_writable_outputs(const RunArgs& args, const std::vector<std::string
   const Outputs& to = args.outputs;
   std::vector<std::string> read = args.configs;
   read.insert(read.end(), also_read.begin(), also_read.end());
-  reports::require_apart(files_of(to), read);
+  const auto files = files_of(to);
+  const auto jsons = json_files(to);
+  reports::require_apart(files, read);
+  if (!args.resume.empty()) {  // which the report alone may replace, finished or so far
+    std::vector<reports::Output> others;
+    for (const reports::Output& file : files)
+      if (std::none_of(jsons.begin(), jsons.end(),
+                       [&](const std::string& json) { return file.path == json || file.path == json + ".partial"; }))
+        others.push_back(file);
+    reports::require_apart(others, {args.resume});
+  }
   if (!to.folder.empty()) reports::require_writable_directory(to.folder);
   for (const Format& format : kFormats) {
     const std::string& path = to.*format.path;

@@ -250,7 +250,7 @@ Options parse_options(std::string_view text, Options options) {
         if (used == value.size() && x >= 1 && x <= most) return x;
       } catch (const std::exception&) {
       }
-      fail("host options: ", key, ": expected a number from 1 to ", most, ", got '", value, "'");
+      fail("--host: ", key, ": expected a number from 1 to ", most, ", got '", value, "'");
     };
     if (key == "mode" && (value == "early" || value == "late" || value == "shuffled"))
       options.mode = value == "early" ? Mode::early : value == "late" ? Mode::late : Mode::shuffled;
@@ -261,7 +261,7 @@ Options parse_options(std::string_view text, Options options) {
     else if (key == "seed")
       options.seed = number();
     else
-      fail("host options: expected mode=early|late|shuffled, sms=N, seed=N or races=on|off between commas, got '", word,
+      fail("--host: expected mode=turns|early|late|shuffled, sms=N, seed=N or races=on|off between commas, got '", word,
            "'");
   }
   return options;

@@ -384,7 +384,7 @@ std::vector<Result> rows_of_job(const Job& job, const ReplayOptions& options) {
 // What stands for a job whose process ended.
 Result broken(const Job& job, const ReplayOptions& options) {
   Result row = row_before(*job.test, job.backend->name(), "replay");
-  row.repro = repro_of(job, options);
+  row.repro = repro_of(job, options, options.step);
   return row;
 }
 
@@ -404,7 +404,7 @@ void run_replay(const Sweep& sweep, const Registry& registry, const ReplayOption
         auto rows = rows_of_job(jobs[i], options);
         for (Result& row : rows)
           if ((row.outcome == Outcome::fail || row.outcome == Outcome::error) && row.repro.empty())
-            row.repro = repro_of(jobs[i], options);
+            row.repro = repro_of(jobs[i], options, options.step);
         return rows;
       },
       options.loop, report);
