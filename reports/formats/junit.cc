@@ -1,4 +1,5 @@
 // JUnit XML: <testsuites> of one <testsuite> a backend, in the order of their first results; a <testcase> a result.
+// A run that was cut short has an error of its own.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -77,7 +78,16 @@ void add_result(Node suite, const Result& r) {
 
 }  // namespace
 
-std::string to_junit(const Report& report) {
+std::string to_junit(const Report& given) {
+  Report report = given;
+  if (report.jobs_left) {  // an error of a suite of its own, since readers look at nothing else
+    Result& row = report.results.emplace_back();
+    row.test = "unfinished";
+    row.backend = "deltagauge";
+    row.check = "run";
+    row.outcome = Outcome::error;
+    row.reason = fmt::format("{} jobs left", report.jobs_left);
+  }
   std::vector<std::string> backends;
   for (const Result& r : report.results)
     if (std::find(backends.begin(), backends.end(), r.backend) == backends.end()) backends.push_back(r.backend);

@@ -41,6 +41,15 @@ TEST(Junit, counts_every_outcome_in_its_suite_and_in_all) {
   EXPECT_EQ(property(suite("reference.l2norm"), "device"), "NVIDIA H200");
 }
 
+TEST(Junit, has_an_error_more_where_a_run_is_unfinished) {
+  Report report = sample_report();
+  report.jobs_left = 3;
+  const auto suites = parsed(to_junit(report)).child("testsuites");
+  EXPECT_EQ(counts(suites), "6 1 2 1 2.250000 ");
+  const auto suite = suites.find_child_by_attribute("testsuite", "name", "deltagauge");
+  EXPECT_STREQ(suite.child("testcase").child("error").attribute("message").value(), "3 jobs left");
+}
+
 TEST(Junit, says_why_a_row_did_not_pass_and_how_to_see_it_again) {
   const auto document = parsed(to_junit(sample_report()));
   const auto cases = document.select_nodes("//testcase");

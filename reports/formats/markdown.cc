@@ -113,8 +113,9 @@ std::string to_markdown(const Report& report) {
   const std::string verdicts = formats::markdown_accuracy(report, kNoLimit);
   const std::string timings = formats::markdown_timings(report, kNoLimit);
   std::string text;
+  if (report.jobs_left) text += fmt::format("**Unfinished:** {} jobs left\n\n", report.jobs_left);
   if (!verdicts.empty()) text += "## Accuracy\n\n" + verdicts;
-  if (!timings.empty()) text += (text.empty() ? "" : "\n") + std::string("## Timings\n\n") + timings;
+  if (!timings.empty()) text += (verdicts.empty() ? "" : "\n") + std::string("## Timings\n\n") + timings;
   return text;
 }
 

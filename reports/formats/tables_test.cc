@@ -111,6 +111,12 @@ TEST(Markdown, has_an_accuracy_and_a_timing_table) {
   EXPECT_EQ(to_markdown(Report{}), "");
 }
 
+TEST(Markdown, says_first_that_a_run_is_unfinished) {
+  Report report = sample_report();
+  report.jobs_left = 3;
+  EXPECT_EQ(to_markdown(report), "**Unfinished:** 3 jobs left\n\n" + to_markdown(sample_report()));
+}
+
 TEST(Markdown, keeps_its_columns_whatever_the_text) {
   expect_tables(to_markdown(hostile_report()));
   expect_tables(to_github_summary(hostile_report()));
