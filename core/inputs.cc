@@ -62,8 +62,8 @@ std::vector<Row> active_rows(const Problem& p) {
 }
 
 void poison_rows(Tensor& tensor, std::int64_t first) {
-  const std::int64_t stride = tensor.dim(0) ? tensor.numel() / tensor.dim(0) : 0;
-  for (std::int64_t i = first * stride; i < tensor.numel(); ++i) tensor.store(i, kNan);
+  const std::int64_t end = tensor.numel(), stride = tensor.dim(0) ? end / tensor.dim(0) : 0;
+  for (std::int64_t i = first * stride; i < end; ++i) tensor.store(i, kNan);
 }
 
 // Fills [T, ...] per active row and head: fill(row, head, out) writes the channels.

@@ -15,19 +15,31 @@ const TensorSpec* becomes(const std::vector<TensorSpec>& outputs, std::string_vi
   return nullptr;
 }
 
+// The slots (dimension 0) of a tensor, each contiguous, to where they are in another one.
+void copy_slots(const Tensor& from, Tensor& to) {
+  const std::int64_t slots = from.dim(0);
+  const std::size_t element = size_of(from.dtype());
+  for (std::int64_t i = 0; i < slots; ++i)
+    std::memcpy(to.data() + static_cast<std::size_t>(i * to.strides()[0]) * element,
+                from.data() + static_cast<std::size_t>(i * from.strides()[0]) * element,
+                static_cast<std::size_t>(from.numel() / slots) * element);
+}
+
 // The pool with its slots as far apart as the problem says.
 Tensor padded(const Problem& problem, const Tensor& tensor) {
   Shape strides = contiguous_strides(tensor.shape());
   strides[0] += problem.slot_pad;
   Tensor out = Tensor::strided(tensor.dtype(), tensor.shape(), strides);
-  const std::size_t element = size_of(tensor.dtype()), slots = static_cast<std::size_t>(tensor.dim(0));
-  const std::size_t bytes = slots ? tensor.nbytes() / slots : 0;
-  for (std::size_t i = 0; i < slots; ++i)
-    std::memcpy(out.data() + i * static_cast<std::size_t>(strides[0]) * element, tensor.data() + i * bytes, bytes);
+  copy_slots(tensor, out);
   return out;
 }
 
-Tensor contiguous(const Tensor& tensor) { return tensor.contiguous() ? tensor : cast(tensor, tensor.dtype()); }
+Tensor contiguous(Tensor tensor) {
+  if (tensor.contiguous()) return tensor;
+  Tensor out(tensor.dtype(), tensor.shape());
+  copy_slots(tensor, out);
+  return out;
+}
 
 }  // namespace
 

@@ -22,7 +22,7 @@ struct ReplayOptions {
   std::string backend = "*";          // glob; only backends that match this and the sweep's own glob run
   std::string filter = "*";           // glob over case ids and names
   std::uint64_t walk = 0;             // seed of the walk and of its layouts
-  std::optional<std::size_t> step{};  // only this replay and the one before it
+  std::optional<std::size_t> step{};  // only this replay, at most last_step(), and the one before it
   bool times = true;
   bool spans = false;                    // keep what ran when, for a trace
   bool cuda_missing_is_failure = false;  // --require-gpu
@@ -32,7 +32,8 @@ struct ReplayOptions {
 
 std::int64_t last_step();  // of a walk
 
-// Cases that a config wants refused make no row. An exception gives an error row, and the rest goes on.
+// Cases that a config wants refused make no row. An exception gives an error row, and the rest goes on. Throws Error on a
+// step past last_step().
 void run_replay(const Sweep& sweep, const Registry& registry, const ReplayOptions& options, reports::Report& report);
 // What run_replay would walk, as "case backend replay" lines.
 std::vector<std::string> list_replay(const Sweep& sweep, const Registry& registry, const ReplayOptions& options);

@@ -222,8 +222,10 @@ class Scheduled : public Backend, public Promises {
   std::optional<std::string> unsupported(const Problem& p) const override { return other_.unsupported(p); }
   std::string_view staging(const Problem& p) const override { return other_.staging(p); }
   std::unique_ptr<Plan> plan(const Problem& p, const Tensors& inputs, const PlanOptions& options) const override {
+    ++plans;
     return other_.plan(p, inputs, options);
   }
+  mutable int plans = 0;  // that were asked for
   std::vector<const Backend*> schedules() const override { return schedules_; }
 
  private:
@@ -280,6 +282,64 @@ TEST(Replay, a_schedule_must_have_the_bits_of_the_backend_and_the_choice_may_cos
   EXPECT_EQ(wrong[2].outcome, reports::Outcome::fail);
   EXPECT_NE(wrong[2].reason.find("o against an eager call: "), std::string::npos) << wrong[2].reason;
   EXPECT_NE(wrong[2].repro.find(" --backend kernel --walk "), std::string::npos) << wrong[2].repro;
+}
+
+// Fails at one of its replays.
+class Breaking : public HostReplay {
+ public:
+  using HostReplay::HostReplay;
+  void replay() override {
+    if (replays_++ == 5) fail("no more");
+    HostReplay::replay();
+  }
+
+ private:
+  int replays_ = 0;
+};
+
+TEST(Replay, makes_the_eager_call_of_a_step_once_for_a_backend_and_its_schedules) {
+  omp_set_num_threads(1);
+  Registry cpu, registry;
+  add_cpu_backends(cpu);
+  const Backend& right = cpu.get("reference.recurrent");
+  const Scheduled first("kernel.static", right, {}), second("kernel.persistent", right, {});
+  registry.add(std::make_unique<Scheduled>("kernel", right, std::vector<const Backend*>{&first, &second}));
+  const auto& kernel = dynamic_cast<const Scheduled&>(registry.get("kernel"));
+  ReplayOptions options{.times = false, .spans = true};
+  std::string breaks;
+  options.capture = [&](const Backend& backend, const Problem& p, const Tensors& inputs) -> std::unique_ptr<Replayable> {
+    if (backend.name() == breaks) return std::make_unique<Breaking>(right, p, inputs);
+    return std::make_unique<HostReplay>(right, p, inputs);  // whose plans are not those of the eager calls
+  };
+  const auto rows = [&] {
+    reports::Report report;
+    run_replay(sweep_of({kPool}), registry, options, report);
+    return report.results;
+  };
+  for (const reports::Result& row : rows()) {
+    EXPECT_EQ(row.outcome, reports::Outcome::pass) << row.reason;
+    EXPECT_EQ(row.values.at("replays"), 82);
+    EXPECT_EQ(row.values.at("transitions"), 81);
+    const auto plans = std::ranges::count(row.spans, "plan", &reports::Span::name);
+    EXPECT_EQ(plans, row.backend == "kernel" ? 2 * 82 : 82) << row.backend << ": of the replay, and the eager call";
+    for (std::size_t i = 1; i < row.spans.size(); ++i) EXPECT_GE(row.spans[i].start, row.spans[i - 1].start) << row.backend;
+    EXPECT_LE(row.spans.back().start + row.spans.back().seconds, row.seconds) << row.backend;
+  }
+  EXPECT_EQ(kernel.plans, 82);
+  EXPECT_EQ(first.plans + second.plans, 0);
+  // One that breaks off leaves the others their walks, and the eager calls to the next.
+  for (const char* name : {"kernel", "kernel.static"}) {
+    breaks = name;
+    kernel.plans = 0;
+    for (const reports::Result& row : rows()) {
+      EXPECT_EQ(row.outcome, row.backend == breaks ? reports::Outcome::error : reports::Outcome::pass) << row.reason;
+      if (row.backend != breaks) continue;
+      EXPECT_TRUE(row.reason.starts_with("replay 5 (")) << row.reason;
+      EXPECT_TRUE(row.reason.ends_with("): no more")) << row.reason;
+      EXPECT_EQ(row.repro, "deltagauge replay --case '" + row.test + "' --backend kernel --walk 0");
+    }
+    EXPECT_EQ(kernel.plans, 82) << name;
+  }
 }
 
 }  // namespace
