@@ -25,6 +25,8 @@ namespace {
 
 using reports::Outcome, reports::Result, validate::NamedJob;
 
+constexpr std::string_view kGate = "accuracy";  // the check of rows that are no timer's
+
 struct Job {
   const SweepCase* test;
   const Backend* backend;
@@ -55,17 +57,22 @@ std::vector<Job> jobs_of(const Sweep& sweep, const Registry& registry, const Ben
   return jobs;
 }
 
-std::string repro(const Job& job) {
-  return "deltagauge bench --case '" + to_id(job.test->test) + "' --backend " + std::string(job.backend->name());
+// The command that shows a row again. timer: that it needs; empty: the gate is enough.
+std::string repro(const Job& job, std::string_view backends, std::string_view timer) {
+  return "deltagauge bench --case " + validate::shell_quoted(to_id(job.test->test)) + " --backend " + std::string(backends) +
+         (timer.empty() ? "" : " --timer " + std::string(timer));
+}
+std::string repro(const Job& job, std::string_view check) {
+  return repro(job, job.backend->name(), check == kGate ? "" : check);
 }
 
 NamedJob named(const Job& job, std::size_t test) {
   NamedJob out{to_id(job.test->test) + " " + std::string(job.backend->name()) + " bench", test, {}};
   std::vector<std::string> checks = job.timers;
-  checks.insert(checks.begin(), "accuracy");
+  checks.insert(checks.begin(), std::string(kGate));
   for (const std::string& check : checks) {
     out.rows.push_back(validate::row_before(*job.test, job.backend->name(), check));
-    out.rows.back().repro = repro(job);
+    out.rows.back().repro = repro(job, check);
   }
   return out;
 }
@@ -117,12 +124,12 @@ class Bench {
       validate::Verdict verdict = subject.gate().judge(job.backend->staging(problem), outputs);
       for (const TensorSpec& spec : op_info(problem.op).outputs(problem))
         digests[spec.name] = digest(get(outputs, spec.name));
-      Result& row = add(job, "accuracy", verdict.outcome, verdict.reason);
+      Result& row = add(job, kGate, verdict.outcome, verdict.reason);
       row.tensors = std::move(verdict.tensors);
       row.digests = digests;
       row.spans = recording.take();
     } catch (const std::exception& error) {
-      add(job, "accuracy", Outcome::error, error.what());
+      add(job, kGate, Outcome::error, error.what());
     }
     const Outcome gate = rows_.back().outcome;
     const std::string why = rows_.back().reason;
@@ -166,14 +173,15 @@ class Bench {
         if (job->backend->name() != chosen || !timed.contains(chosen)) continue;
         const Result *best = timed.at(chosen), *own = best;
         std::size_t variants = 0;
+        std::string names;
         for (const Job* other : jobs) {
           const auto found = timed.find(other->backend->name());
           if (found == timed.end() || other->backend->chosen(job->test->test.problem) != chosen) continue;
-          ++variants;
+          names += (variants++ ? "," : "") + std::string(other->backend->name());
           if (found->second->timing->median < best->timing->median) best = found->second;
         }
         if (variants < 2) continue;
-        judge_choice(*job, timer, *own, *best);
+        judge_choice(*job, timer, *own, *best, names);
         break;
       }
     }
@@ -185,7 +193,9 @@ class Bench {
   }
 
  private:
-  void judge_choice(const Job& job, const std::string& timer, const Result& own, const Result& best) {
+  // variants: those that were timed, own and best among them.
+  void judge_choice(const Job& job, const std::string& timer, const Result& own, const Result& best,
+                    const std::string& variants) {
     const double over = own.timing->median / best.timing->median;
     const auto ns = [](const Result& row) { return std::to_string(std::llround(1e9 * row.timing->median)) + " ns"; };
     const bool pass = over <= validate::kMostOverBest;
@@ -194,6 +204,7 @@ class Bench {
                                           best.backend + ", got " + ns(own);
     Result& row = add(job, "dispatch-" + timer, pass ? Outcome::pass : Outcome::fail, reason);
     row.values["over_best_variant"] = over;
+    if (!pass) row.repro = repro(job, variants, timer) + options_.loop.repro_flags;
   }
 
   // The row of a check, or null. Those asked for are among the last.
@@ -215,9 +226,8 @@ class Bench {
       const double seconds = own->timing->median, beside = other->timing->median;
       Result& row = add(fast, "math-" + timer, Outcome::pass, "");
       row.values = {{"fast_seconds", seconds}, {"precise_seconds", beside}, {"precise_over_fast", beside / seconds}};
-      row.tensors = find(ids[0], fast, "accuracy")->tensors;
-      for (const auto& [name, metrics] : find(ids[1], fast, "accuracy")->tensors)
-        row.tensors.emplace(name + ".precise", metrics);
+      row.tensors = find(ids[0], fast, kGate)->tensors;
+      for (const auto& [name, metrics] : find(ids[1], fast, kGate)->tensors) row.tensors.emplace(name + ".precise", metrics);
     }
   }
 
@@ -242,14 +252,14 @@ class Bench {
     }
   }
 
-  Result& add(const Job& job, const std::string& check, Outcome outcome, const std::string& reason) {
+  Result& add(const Job& job, std::string_view check, Outcome outcome, const std::string& reason) {
     const auto now = std::chrono::steady_clock::now();
     Result& row = rows_.emplace_back(validate::row_before(*job.test, job.backend->name(), check));
     row.outcome = outcome;
     row.reason = reason;
     row.seconds = std::chrono::duration<double>(now - last_).count();
     last_ = now;
-    if (outcome == Outcome::fail || outcome == Outcome::error) row.repro = repro(job);
+    if (outcome == Outcome::fail || outcome == Outcome::error) row.repro = repro(job, check);
     return row;
   }
 

@@ -134,7 +134,9 @@ TEST_F(Run, gives_no_time_where_the_gate_fails_and_the_exit_status_says_so) {
   EXPECT_NE(report.results[0].reason.find("sequence 1, head 1 alone: o"), std::string::npos) << report.results[0].reason;
   EXPECT_EQ(report.results[1].outcome, Outcome::error);
   EXPECT_FALSE(report.results[1].timing.has_value());
-  EXPECT_FALSE(report.results[1].repro.empty());
+  const std::string again = "deltagauge bench --case '" + report.results[0].test + "' --backend wrong";
+  EXPECT_EQ(report.results[0].repro, again);
+  EXPECT_EQ(report.results[1].repro, again + " --timer cpu");
   EXPECT_EQ(report.exit_status(), 1);
 }
 
@@ -169,6 +171,7 @@ TEST_F(Run, holds_the_variant_that_the_library_takes_against_the_fastest) {
     Sweep sweep = sweep_;
     sweep.cases.push_back(again);
     options_.backend = "two.*,reference.recurrent";
+    options_.loop.repro_flags = " --oracle f64";
     reports::Report report;
     run_bench(sweep, registry, options_, report);
     ASSERT_EQ(report.results.size(), 14U);
@@ -183,7 +186,8 @@ TEST_F(Run, holds_the_variant_that_the_library_takes_against_the_fastest) {
       } else {
         EXPECT_EQ(row.outcome, Outcome::fail);
         EXPECT_NE(row.reason.find("of two.quick, got"), std::string::npos) << row.reason;
-        EXPECT_FALSE(row.repro.empty());
+        EXPECT_EQ(row.repro,
+                  "deltagauge bench --case '" + row.test + "' --backend two.quick,two.slow --timer cpu --oracle f64");
       }
     }
     options_.backend = "two.slow,reference.recurrent";  // nothing to choose from

@@ -1,4 +1,6 @@
 // deltagauge bench: sweeps or single cases through the timing loop, then the report, then the comparison with a baseline.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <iostream>
 
@@ -35,6 +37,19 @@ bench::BenchOptions options_of(const BenchArgs& args) {
   options.spans = writes_trace(args.outputs);
   options.cuda_missing_is_failure = args.require_gpu;
   return options;
+}
+
+// What a failed row's own command line needs besides what every subcommand takes: how its times were taken.
+std::string measure_flags(const BenchArgs& args) {
+  const BenchArgs usual;
+  std::string flags;
+  const auto add = [&](const char* flag, double given, double by_default) {
+    if (given != by_default) flags += fmt::format(" {} {}", flag, given);
+  };
+  add("--min-time", args.min_time, usual.min_time);
+  add("--max-time", args.max_time, usual.max_time);
+  add("--noise", args.max_noise, usual.max_noise);
+  return flags;
 }
 
 // The gravest of two exit statuses: 1 before 2 before 3 before 0.
@@ -85,6 +100,7 @@ int bench(const BenchArgs& args) {
                       .run =
                           [&](const Sweep& sweep, const Loop& loop, reports::Report& report) {
                             options.loop = loop;
+                            options.loop.repro_flags += measure_flags(args);
                             bench::run_bench(sweep, registry, options, report);
                           },
                       .finish =

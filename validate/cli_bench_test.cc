@@ -83,6 +83,12 @@ TEST_F(Bench, skips_without_a_gpu_and_fails_where_one_is_required) {
   if (run(cuda) == 0) GTEST_SKIP() << "there is a GPU";
   EXPECT_EQ(run(cuda), 3);
   EXPECT_EQ(run(cuda + "--require-gpu"), 1);
+  EXPECT_EQ(run(cuda + "--require-gpu --noise 2 --timer eager-hot --timer cpu --json " + file("r.json")), 1);
+  const Report r = reports::load_report(file("r.json"));
+  ASSERT_EQ(r.results.size(), 1U);
+  EXPECT_EQ(r.results[0].repro, "deltagauge bench --case '" + r.results[0].test +
+                                    "' --backend cuda.gdn.recurrent --timer eager-hot --require-gpu --min-time 0.01 "
+                                    "--max-time 0.05 --noise 2");
 }
 
 TEST_F(Bench, diff_finds_a_slower_row_a_lost_one_and_a_failed_gate) {
