@@ -1,7 +1,7 @@
 // CSV as RFC 4180 has it: CRLF, a heading, quotes where needed. A row a (result, tensor); a result without tensors has one
-// row. Fields that begin with = + - @ stay as they are: a prefix that stops spreadsheets from taking text for a formula
-// would change ids, repro lines and negative numbers for every other reader. Import such files with the columns declared as
-// text.
+// row, and so does a run that was cut short. Fields that begin with = + - @ stay as they are: a prefix that stops
+// spreadsheets from taking text for a formula would change ids, repro lines and negative numbers for every other reader.
+// Import such files with the columns declared as text.
 #include <vector>
 
 #include "reports/formats/formats.h"
@@ -64,7 +64,8 @@ Row timing(const Timing& t) {
 
 }  // namespace
 
-std::string to_csv(const Report& report) {
+std::string to_csv(const Report& given) {
+  const Report report = with_unfinished(given);
   std::string text = line({"case",     "name",        "op",          "direction",        "backend",       "check",
                            "outcome",  "reason",      "seconds",     "tensor",           "rel_l2",        "max_abs",
                            "ulp_p50",  "ulp_p99",     "ulp_max",     "row_ratio",        "element_ratio", "worst_row",

@@ -81,7 +81,8 @@ std::string to_gbench(const Report& report, const std::string& date) {
                         {"library_version", clean(report.tool.version)},
                         {"library_build_type", "release"},
                         {"json_schema_version", 1},
-                        {"git_sha", clean(report.tool.git_sha)}};
+                        {"git_sha", clean(report.tool.git_sha)},
+                        {"jobs_left", report.jobs_left}};
   return Json{{"context", context}, {"benchmarks", benchmarks}}.dump(1) + "\n";
 }
 

@@ -129,6 +129,13 @@ TEST(GoogleBenchmark, has_the_context_and_entries_that_readers_ask_for) {
   EXPECT_EQ(root["benchmarks"][6]["aggregate_unit"], "percentage");
 }
 
+TEST(GoogleBenchmark, says_how_many_jobs_are_left) {
+  Report report = sample_report();
+  EXPECT_EQ(Json::parse(to_gbench(report, kDate))["context"]["jobs_left"], 0);
+  report.jobs_left = 3;
+  EXPECT_EQ(Json::parse(to_gbench(report, kDate))["context"]["jobs_left"], 3);
+}
+
 TEST(GoogleBenchmark, leaves_out_times_that_are_no_numbers_and_labels_rows_that_did_not_pass) {
   const Json root = Json::parse(to_gbench(hostile_report(), kDate));
   ASSERT_EQ(root["benchmarks"].size(), 1u + 7u + 7u);  // of row 0 the sample that is zero; rows 1 and 3 whole

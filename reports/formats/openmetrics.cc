@@ -38,7 +38,8 @@ std::string text_of(const Family& family) {
   if (family.samples.empty()) return "";
   std::string text = "# HELP " + family.name + " " + family.help + "\n# TYPE " + family.name + " gauge\n";
   if (!family.unit.empty()) text += "# UNIT " + family.name + " " + family.unit + "\n";
-  for (const auto& [labels, value] : family.samples) text += family.name + "{" + labels + "} " + value_of(value) + "\n";
+  for (const auto& [labels, value] : family.samples)
+    text += family.name + (labels.empty() ? "" : "{" + labels + "}") + " " + value_of(value) + "\n";
   return text;
 }
 
@@ -47,6 +48,7 @@ std::string text_of(const Family& family) {
 std::string to_openmetrics(const Report& report) {
   Family build = {"deltagauge_build_info", "", "What judged; always 1."};
   Family results = {"deltagauge_results", "", "Results by outcome."};
+  Family left = {"deltagauge_jobs_left", "", "Jobs that an interrupt or a crash kept from being run."};
   Family row = {"deltagauge_row_ratio", "ratio", "Worst row error over its budget."};
   Family element = {"deltagauge_element_ratio", "ratio", "Worst element error over its share of the row budget."};
   Family rel_l2 = {"deltagauge_rel_l2", "", "Relative L2 error."};
@@ -58,6 +60,7 @@ std::string to_openmetrics(const Report& report) {
                          {"git_sha", report.tool.git_sha},
                          {"dirty", report.tool.dirty ? "true" : "false"},
                          {"device", report.device ? report.device->name : ""}})] = 1;
+  left.samples[""] = static_cast<double>(report.jobs_left);
   for (const Outcome outcome : {Outcome::pass, Outcome::fail, Outcome::skip, Outcome::error})
     results.samples[text_of({{"outcome", std::string(name(outcome))}})] = 0;
   for (const Result& r : report.results) {
@@ -79,7 +82,8 @@ std::string to_openmetrics(const Report& report) {
     }
   }
   std::string text;
-  for (const Family* family : {&build, &results, &row, &element, &rel_l2, &median, &bytes, &flops}) text += text_of(*family);
+  for (const Family* family : {&build, &results, &left, &row, &element, &rel_l2, &median, &bytes, &flops})
+    text += text_of(*family);
   return text + "# EOF\n";
 }
 

@@ -45,7 +45,7 @@ void expect_grammar(const std::string& text) {
       EXPECT_TRUE(std::regex_match(line, comment)) << line;
       continue;
     }
-    const std::size_t end = behind_labels(line, line.find('{'));
+    const std::size_t brace = line.find('{'), end = brace == std::string::npos ? line.find(' ') : behind_labels(line, brace);
     ASSERT_NE(end, std::string::npos) << line;
     EXPECT_TRUE(std::regex_match(line.substr(end), value)) << line;
     EXPECT_TRUE(seen.insert(line.substr(0, end)).second) << "twice: " << line;
@@ -64,6 +64,13 @@ TEST(OpenMetrics, gives_outcomes_ratios_and_times_in_base_units) {
   EXPECT_TRUE(has(text, "deltagauge_time_median_seconds" + labels + "graph-hot\"} 1.25e-05"));
   EXPECT_NE(text.find("recurrent\",check=\"accuracy\",tensor=\"o\"} +Inf\n"), std::string::npos);
   EXPECT_NE(text.find("recurrent\",check=\"accuracy\",tensor=\"o\"} NaN\n"), std::string::npos);
+}
+
+TEST(OpenMetrics, says_how_many_jobs_are_left) {
+  Report report = sample_report();
+  EXPECT_TRUE(has(to_openmetrics(report), "deltagauge_jobs_left 0"));
+  report.jobs_left = 3;
+  EXPECT_TRUE(has(to_openmetrics(report), "deltagauge_jobs_left 3"));
 }
 
 TEST(OpenMetrics, follows_the_grammar_whatever_the_names) {

@@ -77,6 +77,17 @@ TEST(Csv, keeps_columns_in_place_when_the_first_fields_are_empty) {
   EXPECT_EQ(field(rows, 1, "outcome"), "error");
 }
 
+TEST(Csv, has_an_error_more_where_a_run_is_unfinished) {
+  Report report = sample_report();
+  report.jobs_left = 3;
+  const auto rows = rows_of(to_csv(report));
+  ASSERT_EQ(rows.size(), 8u);
+  EXPECT_EQ(rows[7].size(), rows[0].size());
+  EXPECT_EQ(field(rows, 7, "case"), "unfinished");
+  EXPECT_EQ(field(rows, 7, "outcome"), "error");
+  EXPECT_EQ(field(rows, 7, "reason"), "3 jobs left");
+}
+
 // Pipes of each table line that no backslash escapes.
 void expect_tables(const std::string& text) {
   std::istringstream in(text);

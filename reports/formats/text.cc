@@ -58,6 +58,17 @@ std::string benchmark_name(const Result& result) {
   return name.size() <= kLongestName ? name : clean(name.substr(0, kLongestName - 32)) + "~" + sha256(name).substr(0, 16);
 }
 
+Report with_unfinished(Report report) {
+  if (!report.jobs_left) return report;
+  Result& row = report.results.emplace_back();
+  row.test = "unfinished";
+  row.backend = "deltagauge";
+  row.check = "run";
+  row.outcome = Outcome::error;
+  row.reason = fmt::format("{} jobs left", report.jobs_left);
+  return report;
+}
+
 std::string config_of(const Report& report, const Result& result) {
   if (report.configs.size() == 1) return report.configs[0].path;
   std::vector<std::string> candidates;

@@ -21,6 +21,10 @@ std::string number(double x);  // the shortest that reads back; nan, inf or -inf
 // case/backend/check; one that is longer than 1024 bytes is cut and ends in a hash, so that two of them stay apart.
 std::string benchmark_name(const Result& result);
 
+// The report, with an error more where jobs are left, of a backend "deltagauge": for formats whose readers look at results
+// and at nothing else.
+Report with_unfinished(Report report);
+
 // The config that a result must have come from: the report's only one, or the only one in a folder named after the op.
 // Empty when several could be meant, or none.
 std::string config_of(const Report& report, const Result& result);
