@@ -357,11 +357,15 @@ TEST_F(Runs, ResumeRefusesAReportOfAnotherCommand) {
 
 TEST_F(Runs, ACaseThatTwoConfigsHoldIsTakenOverTwice) {
   std::vector<std::string> words = seeds(commands()[0], "twice.json", 2);
-  words.insert(words.begin() + 1, words[1]);
+  std::string other = text("seeds.json");  // for other backends, so that it is another question
+  other.insert(1, R"("backend": "reference.*", )");
+  reports::write_file(file("other.json"), other);
+  words.insert(words.begin() + 1, file("other.json"));
   ASSERT_EQ(run(words), 0) << text("stderr");
   words.insert(words.end(), {"--resume", file("twice.json"), "--json", file("again.json")});
   words.erase(std::find(words.begin(), words.end(), "--json"), std::find(words.begin(), words.end(), "--json") + 2);
   ASSERT_EQ(run(words), 0) << text("stderr");
+  EXPECT_EQ(report("twice.json").results.size(), 2 * 2 * commands()[0].rows);
   EXPECT_EQ(lasting(report("again.json")), lasting(report("twice.json")));
 }
 
@@ -455,7 +459,11 @@ TEST_F(Runs, ShrinkPutsTheSmallCaseIntoTheWordsOfAFailure) {
     const Safetensors dumped = read_safetensors(r.results[0].shrunk->file);
     EXPECT_EQ(dumped.metadata.at("deltagauge.case"), r.results[0].shrunk->test);
     EXPECT_TRUE(dumped.tensors.contains("o"));
-    fs::remove(r.results[0].shrunk->file);
+    reports::write_file(file("r.shrunk1.safetensors"), "kept");
+    ASSERT_EQ(run(words), 1) << text("stderr");
+    EXPECT_EQ(report("r.json").results[0].shrunk->file, file("r.shrunk2.safetensors"));
+    EXPECT_EQ(text("r.shrunk1.safetensors"), "kept");
+    for (const char* name : {"r.shrunk1.safetensors", "r.shrunk2.safetensors"}) fs::remove(file(name));
     EXPECT_EQ(WEXITSTATUS(std::system((DELTAGAUGE_BINARY " " + line("again: deltagauge ") + " > /dev/null").c_str())), 1);
   }
 }

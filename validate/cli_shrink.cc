@@ -81,6 +81,16 @@ Shrunk shrink_one(const Case& c, const Backend& backend, const std::string& chec
   return small;
 }
 
+// report.shrunkN.safetensors beside a report, N from number on: what is there may be read by this run, or be named in a
+// report that --resume took rows from.
+fs::path free_name(const std::string& report, std::size_t number) {
+  for (;; ++number) {
+    fs::path file = report;
+    file.replace_extension(".shrunk" + std::to_string(number) + ".safetensors");
+    if (!fs::exists(fs::symlink_status(file))) return file;
+  }
+}
+
 // The case's tensors and, where the backend gives an answer at all, its outputs.
 void dump(const Shrunk& small, const std::string& file, const Judging& how) {
   case_dump(to_id(small.smallest), file, small.result.outcome == Outcome::fail ? small.result.backend : "", how.host);
@@ -102,8 +112,7 @@ void shrink_failures(const ValidateArgs& args, const Registry& registry, reports
         row.repro = small.result.repro;
         continue;
       }
-      fs::path file = files[0];
-      file.replace_extension(".shrunk" + std::to_string(done.size()) + ".safetensors");
+      const fs::path file = free_name(files[0], done.size());
       dump(small, file.string(), how);
       row.repro = small.result.repro;
       row.shrunk = reports::ShrunkCase{to_id(small.smallest), file.string()};
