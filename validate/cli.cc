@@ -47,6 +47,9 @@ void require_known_backends(const std::vector<std::string_view>& known, const st
   std::istringstream parts(globs);
   for (std::string part; std::getline(parts, part, ',');) {
     if (std::ranges::any_of(known, [&](std::string_view name) { return glob_match(part, name); })) continue;
+    Registry hosts;
+    add_host_backends(hosts, "");
+    if (!hosts.match(part).empty()) fail("--backend: '", part, "' matches host.* alone, which validate has with --host HOW");
     std::string names;
     for (const std::string_view name : known) names += " " + std::string(name);
     fail("--backend: '", part, "' matches none of", names);

@@ -13,6 +13,7 @@
 #include "reference/staging.h"
 #include "reports/file.h"
 #include "validate/cli.h"
+#include "validate/cp/staged_op.h"
 #include "validate/run.h"
 
 namespace deltagauge::validate::cli {
@@ -36,9 +37,14 @@ Listing axes_list() {
 }
 
 Listing backends_list() {
-  const Registry registry = all_backends();
-  Listing out{{"name", "summary"}, {}};
-  for (const Backend* backend : registry.match("*")) out.rows.push_back({str(backend->name()), str(backend->summary())});
+  const Registry registry = all_backends("reference.peer.*", "mode=turns");
+  Listing out{{"name", "comes with", "summary"}, {}};
+  for (const Backend* backend : registry.match("*")) {
+    const std::string name = str(backend->name());
+    const bool host = name.starts_with("host."), peer = name.starts_with("reference.peer.");
+    out.rows.push_back({name, host ? "--host" : peer ? "its name" : "", str(backend->summary())});
+  }
+  for (const auto& op : validate::cp::all_ops()) out.rows.push_back({str(op->name()), "cp", "gdn over ranks"});
   return out;
 }
 

@@ -1,9 +1,12 @@
 #include "validate/cli_run.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
 #include <optional>
+#include <set>
 
 #include "core/error.h"
 #include "reports/build_info.h"
@@ -45,7 +48,35 @@ std::string axis_named(const std::string& name) {
   return name;
 }
 
+// What an earlier case asks for already is dropped: the same id with the same checks and ceilings, on the same backends,
+// under the same name or, as cases of --case are, under none.
+void drop_repeated(std::vector<Sweep>& sweeps) {
+  std::set<std::string> seen;
+  for (Sweep& sweep : sweeps)
+    std::erase_if(sweep.cases, [&](const SweepCase& one) {
+      std::string key =
+          fmt::format("{}\n{}\n{}\n{}\n", to_id(one.test), sweep.backend, one.expect, fmt::join(one.checks, ","));
+      for (const Ceiling& c : one.ceilings) key += fmt::format("{} {} {} {}\n", c.tensor, c.metric, c.value, c.from);
+      const bool again = !seen.insert(key + one.name).second;
+      seen.insert(key);
+      return again;
+    });
+}
+
 }  // namespace
+
+std::string as_given(const RunArgs& args, std::string message) {
+  for (const auto& [longer, axis] : kLongNames) {
+    const auto given = [&, name = longer](const std::string& text) { return text.starts_with(std::string(name) + "="); };
+    if (std::ranges::none_of(args.settings, given)) continue;
+    for (const auto& [before, after] : {std::pair{"--set ", "="}, {": ", ": "}}) {
+      const std::string from = before + std::string(axis) + after;
+      if (const auto at = message.find(from); at != std::string::npos)
+        message.replace(at, from.size(), before + std::string(longer) + after);
+    }
+  }
+  return message;
+}
 
 Settings settings_of(const RunArgs& args) {
   Settings settings;
@@ -89,10 +120,11 @@ std::vector<Sweep> sweeps_of(const RunArgs& args, std::vector<reports::ConfigFil
     for (const auto& [axis, text] : settings_of(args)) try {
         override_axis(sweep, axis, text);
       } catch (const Error& e) {
-        fail("--set ", axis, "=", text, ": ", e.what());
+        fail(as_given(args, "--set " + axis + "=" + text + ": " + e.what()));
       }
     if (prepare) prepare(sweep);
   }
+  drop_repeated(sweeps);
   if (const auto shard = shard_of(args)) keep_shard(sweeps, *shard);
   return sweeps;
 }

@@ -18,11 +18,12 @@ inline constexpr const char* kDefaultCheck = "accuracy";  // of cases that no co
 
 using Settings = std::vector<std::pair<std::string, std::string>>;  // axis, text
 Settings settings_of(const RunArgs& args);                          // of --set and --seed
+std::string as_given(const RunArgs& args, std::string message);     // with the names of axes that --set gave them
 
 void require_known_checks(const std::string& where, const std::vector<std::string>& names);  // where: for the message
 
 // The sweeps of the configs and of --case, with --set, --seed, then prepare (where there is one) and --shard applied; files
-// gets what was read.
+// gets what was read. What is asked for twice is there once.
 std::vector<Sweep> sweeps_of(const RunArgs& args, std::vector<reports::ConfigFile>& files,
                              const std::function<void(Sweep&)>& prepare = {});
 

@@ -259,6 +259,27 @@ TEST_F(Cli, takes_axes_by_their_long_names) {
   const Ran r = run("validate --backend reference.recurrent --list --set io=f16 --set lengths=63+65 --case" + quoted(kCase));
   EXPECT_EQ(r.out,
             "gdn/fwd/len=63+65,HK=1,HV=2,K=8,V=4/f16/gate=mild/keys=iid/precise/seed=3 reference.recurrent accuracy\n");
+  expect_usage_error("validate --set lengths=x --case" + quoted(kCase), "--set lengths=x: lengths: expected an integer");
+  expect_usage_error("validate --set len=x --case" + quoted(kCase), "--set len=x: len: expected an integer");
+  const std::string given = "validate --op gdn --tensors" + quoted(dumped("reference.recurrent"));
+  expect_usage_error(given + "--set lengths=1", "--set lengths=1: the tensors of the file say otherwise");
+}
+
+TEST_F(Cli, runs_once_what_is_asked_for_twice) {
+  const std::string one = "--case" + quoted(kCase), on = "validate --backend reference.recurrent ";
+  const std::string id = std::string(kCase) + " reference.recurrent accuracy\n";
+  EXPECT_EQ(run(on + one + one + "--list").out, id);
+  const std::string other = "--case" + quoted("gdn/fwd/len=5+0+3,HK=1,HV=2,K=8,V=4/seed=4");
+  EXPECT_EQ(run(on + other + one + "--seed 3 --list").out, id);
+  EXPECT_EQ(run(on + one + other + one + "--shard 1/2 --list").out, id);
+  const auto sweep = [&](const char* name, const std::string& rest) {
+    return quoted(
+        written(name, R"({"schema": "deltagauge.sweep/1", "cases": [")" + std::string(kCase) + R"("])" + rest + "}"));
+  };
+  const std::string plain = sweep("plain.json", "");
+  EXPECT_EQ(run(on + plain + plain + one + "--list").out, id);
+  const std::string checks = sweep("checks.json", R"(, "checks": ["causal"])");
+  EXPECT_EQ(run(on + plain + checks + "--list").out, id + std::string(kCase) + " reference.recurrent causal\n");
 }
 
 TEST_F(Cli, refuses_flags_that_would_be_ignored) {
@@ -344,7 +365,9 @@ TEST_F(Cli, a_missing_gpu_is_a_skip_unless_one_is_required) {
 }
 
 TEST_F(Cli, kernels_on_the_cpu_are_asked_for_by_a_flag_also_beside_a_sweep_that_names_none) {
-  expect_usage_error("validate --backend 'host.*' --case" + quoted(kCase), "matches none");
+  for (const char* command : {"validate", "bench", "range", "replay"})
+    expect_usage_error(command + std::string(" --backend 'host.*' --case") + quoted(kCase),
+                       "--backend: 'host.*' matches host.* alone, which validate has with --host HOW");
   const int status = run("validate --host mode=late --backend host.gdn.recurrent --case" + quoted(kCase)).status;
   EXPECT_TRUE(status == 0 || status == 3) << status;  // 3: a build without them
   const Ran listed = run("validate configs/gdn/smoke.json --host mode=late --backend host.gdn.chunk_sm90 --list");
@@ -381,7 +404,8 @@ TEST_F(Cli, lists_come_from_the_tables) {
   for (const Axis& axis : axes()) expected.emplace_back(axis.name);
   EXPECT_EQ(names("axes", "name"), expected);
   const auto backends = names("backends", "name");
-  for (const char* one : {"oracle.f64", "reference.recurrent", "cuda.gdn.recurrent"})
+  for (const char* one : {"oracle.f64", "reference.recurrent", "cuda.gdn.recurrent", "host.gdn.recurrent",
+                          "reference.peer.ex2.ftz", "reference.cp.chunk64.io", "cuda.cp.chunk_sm80"})
     EXPECT_NE(std::find(backends.begin(), backends.end(), one), backends.end()) << one;
   for (const char* what : {"variants", "regimes", "configs"}) {
     EXPECT_FALSE(names(what, what == std::string("configs") ? "path" : "name").empty()) << what;

@@ -75,7 +75,7 @@ GivenCase case_of(const Safetensors& file, const ValidateArgs& args, const Setti
   try {
     return case_from_tensors(file, args.op, settings);
   } catch (const Error& e) {
-    fail(args.tensors, ": ", e.what());
+    fail(as_given(args, args.tensors + ": " + e.what()));
   }
 }
 

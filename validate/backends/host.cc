@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
+#include <set>
+#include <sstream>
 #include <string>
 #include <utility>
 
@@ -54,6 +56,11 @@ struct How {
   }
 };
 How parse_how(std::string text) {
+  std::set<std::string> keys;
+  std::istringstream words(text);
+  for (std::string word; std::getline(words, word, ',');)
+    if (const std::string key = word.substr(0, word.find('=')); !word.empty() && !keys.insert(key).second)
+      fail("--host: expected ", key, " once, got it twice in '", text, "'");
   constexpr std::string_view kTurns = "mode=turns";
   const std::size_t at = text.find(kTurns);
   if (at != std::string::npos) text.erase(at, kTurns.size());

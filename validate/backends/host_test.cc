@@ -110,7 +110,8 @@ TEST(HostBackends, WhatIsTooLargeIsRefusedWithAReason) {
 }
 
 TEST(HostBackends, ABadOptionIsAnError) {
-  for (const std::string_view bad : {"mode=sideways", "mode=turns,sms=0", "fast"})
+  for (const std::string_view bad : {"mode=sideways", "mode=turns,sms=0", "fast", "mode=late,mode=early",
+                                     "mode=turns,mode=late", "mode=turns,mode=turns", "sms=4,mode=late,sms=4"})
     EXPECT_THROW(backends_that_run(bad), Error) << bad;
 }
 
