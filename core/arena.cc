@@ -112,29 +112,31 @@ void Arena::replace(std::string_view name, const Tensor& tensor) {
 
 void Arena::add_workspace(std::string_view name, std::size_t bytes) { append(name, Role::workspace, bytes, 0); }
 
-void Arena::reset() {
-  image_.resize(end_);
+void Arena::reset() { lay_out(image_); }
+
+void Arena::lay_out(Image& image) const {
+  image.resize(end_);
   std::size_t at = 0;
   int number = 1;
   for (const Slot& s : slots_) {
-    paint(image_.data() + at, s.offset - at, s.dtype, number);  // the guard before belongs to this tensor
+    paint(image.data() + at, s.offset - at, s.dtype, number);  // the guard before belongs to this tensor
     if (s.role == Role::input) {
       for_each_megabyte(s.bytes, [&](std::size_t first, std::size_t count) {
-        std::memcpy(image_.data() + s.offset + first, s.original.data() + first, count);
+        std::memcpy(image.data() + s.offset + first, s.original.data() + first, count);
       });
     } else if (s.role == Role::in_place) {
-      paint(image_.data() + s.offset, s.bytes, s.dtype, number);
-      copy_pieces(s, image_.data(), s.original.data());
+      paint(image.data() + s.offset, s.bytes, s.dtype, number);
+      copy_pieces(s, image.data(), s.original.data());
     } else {
-      paint(image_.data() + s.offset, s.bytes, s.dtype, number);
+      paint(image.data() + s.offset, s.bytes, s.dtype, number);
     }
     at = s.offset + s.bytes;
     const std::size_t after = align_up(at) + kGuardBytes / 2;  // the first half of the guard after it, too
-    paint(image_.data() + at, after - at, s.dtype, number);
+    paint(image.data() + at, after - at, s.dtype, number);
     at = after;
     ++number;
   }
-  paint(image_.data() + at, end_ - at, DType::f32, number);
+  paint(image.data() + at, end_ - at, DType::f32, number);
 }
 
 const Arena::Slot& Arena::slot(std::string_view name) const {
@@ -186,14 +188,14 @@ Tensor Arena::take(std::string_view name) const {
 }
 
 std::vector<std::string> Arena::audit() const {
-  Arena fresh = *this;
-  fresh.reset();
+  Image fresh;
+  lay_out(fresh);
   std::vector<std::string> damage;
   const auto compare = [&](const std::string& what, std::size_t first, std::size_t last) {
-    if (std::memcmp(image_.data() + first, fresh.image_.data() + first, last - first) == 0) return;
+    if (std::memcmp(image_.data() + first, fresh.data() + first, last - first) == 0) return;
     std::size_t count = 0, where = last;
     for (std::size_t i = last; i-- > first;)
-      if (image_[i] != fresh.image_[i]) {
+      if (image_[i] != fresh[i]) {
         ++count;
         where = i;
       }
@@ -206,7 +208,7 @@ std::vector<std::string> Arena::audit() const {
     compare("guard between " + before + " and " + s.name, at, s.offset);
     if (s.role == Role::input) compare("input " + s.name, s.offset, s.offset + s.bytes);
     if (s.role == Role::in_place) {
-      copy_pieces(s, fresh.image_.data(), image_.data() + s.offset);  // the slots may change, what lies between may not
+      copy_pieces(s, fresh.data(), image_.data() + s.offset);  // the slots may change, what lies between may not
       compare("padding of " + s.name, s.offset, s.offset + s.bytes);
     }
     at = s.offset + s.bytes;

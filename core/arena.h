@@ -75,6 +75,7 @@ class Arena {
   static void for_each_piece(const Slot& s, Piece piece);
   static std::size_t piece_bytes(const Slot& s);
   static void copy_pieces(const Slot& s, std::byte* image, const std::byte* from);
+  void lay_out(Image& image) const;  // as reset() does
   void paint(std::byte* at, std::size_t bytes, DType dtype, int number) const;
 
   Fill fill_;
