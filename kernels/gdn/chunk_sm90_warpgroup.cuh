@@ -29,6 +29,7 @@ struct Work {
   std::int64_t n, h, hk, begin, end;
   int chunks, column;  // column: first V row of the block
   StateSlot slot;
+  const float* entry = nullptr;  // [V, K] that the head starts from in place of the slot's; of segments
   __device__ int valid(int chunk) const {
     const std::int64_t left = end - begin - std::int64_t{chunk} * kC;
     return static_cast<int>(left < kC ? left : kC);
@@ -208,14 +209,17 @@ __device__ void run_state(const Params& p, const Maps90& maps, const Work& work,
   const struct { int group, t; } l{lane / 4, lane % 4};
   const auto matrix = [&] { return work.slot.first + (work.h * kD + own) * kD; };  // of the state, its first element
   State90<Io, kD> state;
-  if (work.slot.read) {
+  if (work.entry != nullptr) {
+    load_state(work.entry + own * kD, state.S, l.group, l.t);
+  } else if (work.slot.read) {
     if (a.state == DType::f32)
       load_state(static_cast<const float*>(a.initial_state) + matrix(), state.S, l.group, l.t);
     else
       load_state(static_cast<const __nv_bfloat16*>(a.initial_state) + matrix(), state.S, l.group, l.t);
   }
   state.make_operand();
-  const std::int64_t tap_block = kTaps && a.tap_S != nullptr ? chunks_before(p, work.n) : 0;
+  const std::int64_t tap_block =
+      kTaps && a.tap_S != nullptr ? chunks_before(p, work.n) + (work.begin - rows_of(p, work.n).begin) / kC : 0;
 
   const bool elected = thread % kGroup == 0;
   Turn<kStages> turn, last;

@@ -4,6 +4,8 @@
 
 #include "core/error.h"
 #include "core/inputs.h"
+#include "kernels/gdn/segment.h"
+#include "kernels/host/ops.h"
 #include "validate/checks/check.h"
 #include "validate/ladder/promises.h"
 #include "validate/metrics.h"
@@ -64,23 +66,81 @@ TEST(HostBackends, EachFormThatLaunchCodeChoosesIsRight) {
     }
 }
 
-// One kernel or two, one warpgroup of states a block or two.
-TEST(HostBackends, ChunkSm90AndItsFusedFormGiveTheSameBits) {
+// Of all the backends on many multiprocessors and on one.
+void expect_same_bits(std::string_view id, std::initializer_list<const char*> backends) {
+  const Problem problem = parse_id(id).problem;
+  const Tensors inputs = make_inputs(parse_id(id));
+  std::vector<Tensors> answers;
+  for (const char* how : {"mode=shuffled,sms=1", "mode=shuffled,sms=200"})
+    for (const char* name : backends) answers.push_back(outputs_of(backends_that_run(how).get(name), problem, inputs));
+  for (const Tensors& answer : answers)
+    for (const char* tensor : {"o", "final_state"})
+      EXPECT_EQ(bit_mismatch(problem, tensor, get(answer, tensor), get(answers[0], tensor),
+                             rows_of(problem, tensor, get(answer, tensor).shape())),
+                "")
+          << id;
+}
+
+// One kernel or two, one warpgroup of states a block or two, sequences that are shorter than a segment.
+TEST(HostBackends, ChunkSm90AndItsOtherFormsGiveTheSameBits) {
   for (const char* id : {"gdn/fwd/len=449+64+1,HK=1,HV=2,K=128,V=128/bf16/gate=mixed/l2norm=on/h0=normal=1/seed=7",
-                         "gdn/fwd/len=193+0+64,HK=1,HV=1,K=64,V=64/f16/gate=strong/raw_gate=on/seed=8"}) {
-    const Problem problem = parse_id(id).problem;
-    const Tensors inputs = make_inputs(parse_id(id));
-    std::vector<Tensors> answers;
-    for (const char* how : {"mode=shuffled,sms=1", "mode=shuffled,sms=200"})
-      for (const char* name : {"host.gdn.chunk_sm90", "host.gdn.chunk_sm90_fused"})
-        answers.push_back(outputs_of(backends_that_run(how).get(name), problem, inputs));
-    for (const Tensors& answer : answers)
-      for (const char* tensor : {"o", "final_state"})
-        EXPECT_EQ(bit_mismatch(problem, tensor, get(answer, tensor), get(answers[0], tensor),
-                               rows_of(problem, tensor, get(answer, tensor).shape())),
-                  "")
-            << id;
+                         "gdn/fwd/len=193+0+64,HK=1,HV=1,K=64,V=64/f16/gate=strong/raw_gate=on/seed=8"})
+    expect_same_bits(id, {"host.gdn.chunk_sm90", "host.gdn.chunk_sm90_fused", "host.gdn.chunk_sm90_segments"});
+}
+
+// Segments of 128 tokens: the same code on short sequences.
+class ShortSegments : public testing::Test {
+ protected:
+  ShortSegments() { host::set_segment(128); }
+  ~ShortSegments() override { host::set_segment(kernels::gdn::kSegment); }
+};
+
+// Of two segments the second starts from the state in which the first ends, and no map is applied to any.
+TEST_F(ShortSegments, UpToTwoGiveTheBitsOfChunkSm90) {
+  for (const char* id :
+       {"gdn/fwd/len=256+129+128+0+1,HK=1,HV=2,K=64,V=64/bf16/gate=mixed/h0=normal=1/seed=1",
+        "gdn/fwd/len=3+200,HK=1,HV=1,K=128,V=128/f16/gate=mild/l2norm=on/seed=2",
+        "gdn/fwd/len=192+3,HK=1,HV=1,K=128,V=128/bf16/gate=mild/h0=normal=1/state=bf16/slots=4/slot_pad=8/idx=permuted=1/"
+        "seed=3"})
+    expect_same_bits(id, {"host.gdn.chunk_sm90", "host.gdn.chunk_sm90_segments"});
+}
+
+// One warpgroup a block on many multiprocessors and two on one; a sequence in a pool that its last segment writes.
+TEST_F(ShortSegments, AreRightInEachModeAndForm) {
+  for (const char* how : {"mode=late,races=on,sms=1", "mode=shuffled,races=on,sms=200", "mode=early"}) {
+    const auto pass = [&](const char* id) { expect_pass(id, "host.gdn.chunk_sm90_segments", "accuracy", how); };
+    pass("gdn/fwd/len=65+449+0+1+300,HK=1,HV=2,K=64,V=64/bf16/gate=model/h0=normal=1/seed=1");
+    pass("gdn/fwd/len=700,HK=1,HV=1,K=128,V=128/f16/gate=none/l2norm=on/seed=2");
+    pass(
+        "gdn/fwd/len=3+520+385,HK=1,HV=1,K=128,V=128/bf16/gate=none/h0=normal=1/state=bf16/slots=5/slot_pad=8/"
+        "idx=holes=1/has=mixed/seed=3");
   }
+}
+
+TEST_F(ShortSegments, GiveEachSequenceItsBitsAndKeepToTheirMemory) {
+  for (const std::string_view check : {"determinism", "guard", "stages", "packing", "causal", "ladder.separate",
+                                       "ladder.permute", "ladder.slice", "ladder.suffix"})
+    expect_pass("gdn/fwd/len=65+0+449+300,HK=1,HV=2,K=64,V=64,cap=830/bf16/gate=none/h0=normal=1/seed=6",
+                "host.gdn.chunk_sm90_segments", check, "mode=turns");
+  expect_pass("gdn/fwd/len=65+0+449,HK=1,HV=2,K=64,V=64/bf16/gate=edge/h0=normal=1/data=lattice/scale=1/seed=7",
+              "host.gdn.chunk_sm90_segments", "lattice", "mode=turns");
+}
+
+TEST(HostBackends, SegmentsAreRightAtTheirOwnLength) {
+  expect_pass("gdn/fwd/len=8322,HK=1,HV=1,K=64,V=64/bf16/gate=none/seed=8", "host.gdn.chunk_sm90_segments", "accuracy",
+              "mode=late");
+}
+
+TEST(HostBackends, SegmentsPromiseNoBitsOfASplitThatMovesThem) {
+  const Registry registry = backends_that_run("mode=late");
+  const Promises* promises = promises_of(registry.get("host.gdn.chunk_sm90_segments"));
+  const auto why = [&](std::string_view rung, std::string_view id) {
+    return promises->not_promised(rung, parse_id(id).problem).value_or("");
+  };
+  EXPECT_EQ(why("ladder.split", "gdn/fwd/len=1+4097,HK=1,HV=1,K=64,V=64/bf16"),
+            "segments of 4096 tokens are counted from where a call starts a sequence");
+  EXPECT_EQ(why("ladder.split", "gdn/fwd/len=1+4096,HK=1,HV=1,K=64,V=64/bf16"), "");
+  EXPECT_EQ(why("ladder.separate", "gdn/fwd/len=1+4097,HK=1,HV=1,K=64,V=64/bf16"), "");
 }
 
 // Runs take the modes in turn where none is named, so that equal bits are those of all modes.
