@@ -51,7 +51,8 @@ __device__ inline Mapped find_mapped(const Params& p, const Segments& of, std::i
 
 // As find_work(), of a segment at slot floor(begin_n / L) + n + i, as chunks have theirs.
 template <class Io, int kD>
-__device__ bool find_segment(const Params& p, const Segments& of, std::int64_t pair, int column, int columns, Work& work) {
+__device__ bool find_segment(const Params& p, const Segments& of, std::int64_t pair, int column, int columns,
+                             SegmentWork& work) {
   const Args& a = p.args;
   const std::int64_t slot = pair / a.HV, h = pair % a.HV;
   const auto first = [&](std::int64_t begin, std::int64_t n) { return of.place(begin) + n; };
@@ -68,13 +69,12 @@ __device__ bool find_segment(const Params& p, const Segments& of, std::int64_t p
     return false;
   }
   state.write = state.write && last;
-  work = {n, h, h / (a.HV / a.HK), own.begin, own.end, static_cast<int>((own.end - own.begin + kC - 1) / kC), column, state};
+  static_cast<Work&>(work) = {
+      n, h, h / (a.HV / a.HK), own.begin, own.end, static_cast<int>((own.end - own.begin + kC - 1) / kC), column, state};
+  work.first = static_cast<int>((begin - rows.begin) / kC);
   // The slot may be the one that the last segment writes: of several segments none reads it.
   const std::int64_t matrix = (of.place(rows.begin) * a.HV + h) * kD * kD;
-  if (index > 0)
-    work.entry = of.bias + matrix + (index - 1) * a.HV * kD * kD;
-  else if (count > 1)
-    work.entry = of.transition + matrix;
+  work.entry = index > 0 ? of.bias + matrix + (index - 1) * a.HV * kD * kD : count > 1 ? of.transition + matrix : nullptr;
   return true;
 }
 
@@ -84,7 +84,7 @@ __global__ void __launch_bounds__(Shape::threads, 1)
     segments(const __grid_constant__ Params p, const __grid_constant__ Maps90 maps, const __grid_constant__ Segments of) {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
   extern __shared__ __align__(1024) char shared[];
-  Work work;
+  SegmentWork work;
   const int column = static_cast<int>(blockIdx.x % Shape::splits) * 64 * Shape::states;
   if (!find_segment<Io, Shape::D>(p, of, blockIdx.x / Shape::splits, column, 64 * Shape::states, work)) return;
   run_states<Io, Shape, kTaps>(p, maps, work, *reinterpret_cast<Smem90<Io, Shape>*>(shared));

@@ -84,8 +84,8 @@ __device__ void run_loader(const Params& p, const Maps90& maps, const Work& work
 }
 
 // A block: 64 * Shape::states V rows of its work through all chunks.
-template <class Io, class Shape, bool kTaps>
-__device__ void run_states(const Params& p, const Maps90& maps, const Work& work, Smem90<Io, Shape>& smem) {
+template <class Io, class Shape, bool kTaps, class W>
+__device__ void run_states(const Params& p, const Maps90& maps, const W& work, Smem90<Io, Shape>& smem) {
   constexpr int kEnd = kGroup * Shape::states + 32;
   if (threadIdx.x == 0) {
     for (auto& stage : smem.stages) {
