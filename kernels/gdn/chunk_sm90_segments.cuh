@@ -36,16 +36,16 @@ struct SegmentsWorkspace {
         bytes(transition + static_cast<std::size_t>(segment_places(a, shift) * a.HV * a.K * a.K) * sizeof(float)) {}
 };
 
-// A segment that has a map: of sequence n, from which row on; its number and whether there is one.
+// The segment at a place, if there is one: of sequence n, from which row on; its number.
 struct Mapped {
-  std::int64_t n, begin, index, count;  // count: segments of the sequence
+  std::int64_t n, begin, index;
   bool there;
 };
 __device__ inline Mapped find_mapped(const Params& p, const Segments& of, std::int64_t place) {
   const std::int64_t n = find_sequence(p, place, [&](std::int64_t begin, std::int64_t) { return of.place(begin); });
   const Rows rows = rows_of(p, n);
   const std::int64_t index = place - of.place(rows.begin), count = of.count(rows);
-  return {n, rows.begin + (index << of.shift), index, count,
+  return {n, rows.begin + (index << of.shift), index,
           index >= 0 && index + 1 < count && !state_slot(p.args, n, false).absent};
 }
 
@@ -93,8 +93,15 @@ __global__ void __launch_bounds__(Shape::threads, 1)
 #endif
 }
 
-// grid: x = (place * HV + h) * (kD / fold::kRows) + block of V rows; the block of a sequence's second segment folds from
-// there on        block: a thread a column        shared: FoldSmem
+// Only sequences of three segments and more are folded, and those are longer than 2 L: no two stand at one floor(begin / 2
+// L).
+inline std::int64_t fold_places(const Args& args, int shift) {
+  const std::int64_t places = args.T >> (shift + 1);
+  return args.N < places ? args.N : places;
+}
+
+// grid: x = (place * HV + h) * (kD / fold::kRows) + block of V rows; place: as above, or n where there are fewer sequences
+// block: a thread a column        shared: FoldSmem
 template <int kD>
 struct FoldSmem {
   float transition[2][kD * kD];
@@ -106,13 +113,21 @@ __global__ void __launch_bounds__(kD, 1) fold_maps(const __grid_constant__ Param
   extern __shared__ __align__(1024) char shared[];
   auto& smem = *reinterpret_cast<FoldSmem<kD>*>(shared);
   constexpr int kBlocks = kD / fold::kRows;
-  const std::int64_t HV = p.args.HV, h = blockIdx.x / kBlocks % HV, place = blockIdx.x / kBlocks / HV;
-  const Mapped first = find_mapped(p, of, place);
-  if (!first.there || first.index != 1) return;
-  const int c = threadIdx.x, folds = static_cast<int>(first.count - 2);
-  float* const bias = of.bias + (place * HV + h) * kD * kD;  // of the first fold; the next one's is `stride` further on
-  const float* const transition = of.transition + (place * HV + h) * kD * kD;
-  const std::int64_t stride = HV * kD * kD;
+  const std::int64_t HV = p.args.HV, h = blockIdx.x / kBlocks % HV, at_most = p.args.T >> (of.shift + 1);
+  std::int64_t n = blockIdx.x / kBlocks / HV;
+  if (p.args.N >= at_most) {
+    const auto half = [&](std::int64_t begin, std::int64_t) { return begin >> (of.shift + 1); };
+    const std::int64_t place = n;
+    n = find_sequence(p, place, half);
+    if (half(rows_of(p, n).begin, n) != place) return;
+  }
+  const Rows rows = rows_of(p, n);
+  const int c = threadIdx.x, folds = static_cast<int>(of.count(rows)) - 2;
+  if (folds <= 0 || state_slot(p.args, n, false).absent) return;
+  const std::int64_t stride = HV * kD * kD;  // from a segment to the next one
+  const std::int64_t matrix = ((of.place(rows.begin) + 1) * HV + h) * kD * kD;
+  float* const bias = of.bias + matrix;  // of the first fold, that of the second segment
+  const float* const transition = of.transition + matrix;
   if (c == 0) {
     smem.full[0].init(1);
     smem.full[1].init(1);
