@@ -2,11 +2,16 @@
 // with a look at races.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstring>
+
 #include "core/error.h"
 #include "core/inputs.h"
 #include "kernels/gdn/segment.h"
 #include "kernels/host/ops.h"
+#include "reference/cp.h"
 #include "validate/checks/check.h"
+#include "validate/ladder/pieces.h"
 #include "validate/ladder/promises.h"
 #include "validate/metrics.h"
 #include "validate/run.h"
@@ -108,7 +113,7 @@ TEST_F(ShortSegments, UpToTwoGiveTheBitsOfChunkSm90) {
 // One warpgroup a block on many multiprocessors and two on one; a sequence in a pool that its last segment writes; segments
 // of more chunks than there are stages.
 TEST_F(ShortSegments, AreRightInEachModeAndForm) {
-  for (const char* how : {"mode=late,races=on,sms=1", "mode=shuffled,races=on,sms=200"}) {
+  for (const char* how : {"mode=late,races=on,sms=1", "mode=shuffled,sms=200"}) {
     const auto pass = [&](const char* id) { expect_pass(id, "host.gdn.chunk_sm90_segments", "accuracy", how); };
     host::set_segment(128);
     pass("gdn/fwd/len=65+449+0+1+300,HK=1,HV=2,K=64,V=64/bf16/gate=model/h0=normal=1/seed=1");
@@ -119,6 +124,51 @@ TEST_F(ShortSegments, AreRightInEachModeAndForm) {
         "seed=4");
     host::set_segment(512);
     pass("gdn/fwd/len=1100,HK=1,HV=1,K=64,V=64/f16/gate=none/seed=5");
+  }
+}
+
+// The same from calls of chunk_sm90, a segment each, and the reference's fold of what they end in.
+TEST_F(ShortSegments, GiveTheBitsOfAFoldOfMapsByChunkSm90) {
+  const Case whole = parse_id("gdn/fwd/len=700,HK=1,HV=2,K=64,V=64/bf16/gate=none/h0=normal=1/seed=9");
+  const Problem& p = whole.problem;
+  const Registry registry = backends_that_run("mode=late");
+  const Tensors inputs = make_inputs(whole);
+  const Tensors got = outputs_of(registry.get("host.gdn.chunk_sm90_segments"), p, inputs);
+  const std::int64_t matrix = p.V * p.K;
+  Tensor states(DType::f32, {2, p.HV, p.V, p.K}), entry = get(inputs, "initial_state"), identity = entry, zero = entry;
+  for (std::int64_t i = 0; i < p.HV * matrix; ++i) {
+    identity.store(i, i % matrix / p.K == i % p.K ? 1 : 0);
+    zero.store(i, 0);
+  }
+  for (std::int64_t first = 0; first < p.lengths[0]; first += 128) {
+    const Pieces piece{{0, first, std::min<std::int64_t>(128, p.lengths[0] - first)}};
+    const Problem small = pieces_problem(p, piece);
+    Tensors own = pieces_inputs(p, piece, small, inputs);
+    const auto from = [&](const Tensor& state) {
+      own["initial_state"] = state;
+      return outputs_of(registry.get("host.gdn.chunk_sm90"), small, own);
+    };
+    const Tensors answer = from(entry);
+    const Tensor& o = get(answer, "o");
+    EXPECT_EQ(std::memcmp(o.data(), get(got, "o").data() + first * p.HV * p.V * 2, o.nbytes()), 0) << first;
+    const Tensor bias = first == 0 ? get(answer, "final_state") : get(from(zero), "final_state");
+    if (first + 128 >= p.lengths[0]) {
+      EXPECT_TRUE(bitwise_equal(get(answer, "final_state"), get(got, "final_state")));
+    }
+    own["v"] = Tensor(p.io, own["v"].shape());
+    const Tensor transition = get(from(identity), "final_state");
+    Tensor map(DType::f32, {1, p.HV, p.V + p.K, p.K});
+    for (std::int64_t h = 0; h < p.HV; ++h)
+      for (std::int64_t i = 0; i < matrix; ++i) {
+        map.store(2 * h * matrix + i, bias.load(h * matrix + i));
+        map.store((2 * h + 1) * matrix + i, transition.load(h * matrix + i));
+        states.store(h * matrix + i, entry.load(h * matrix + i));
+      }
+    if (first == 0)
+      reference::copy_bias(states, 1, map, 0);  // it has started from the sequence's own state
+    else
+      reference::merge_state(states, 1, 0, map, 0);
+    for (std::int64_t i = 0; i < p.HV * matrix; ++i) entry.store(i, states.load(p.HV * matrix + i));
   }
 }
 
