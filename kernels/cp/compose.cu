@@ -1,4 +1,4 @@
-// A block takes kRows rows of the state of one head; rows never meet. A thread sums whole columns of them.
+// A block takes kRows rows of the state of one head (kernels/device/fold.cuh).
 //   publish   grid: x = (slot * HV + h) * (blocks of V rows + blocks of K rows) + block
 //   compose   grid: x = (segment * HV + h) * blocks of V rows + block. A segment that follows on in the span is left to the
 //             block of the one that it goes on from.
@@ -7,53 +7,18 @@
 
 #include <string_view>
 
+#include "kernels/device/fold.cuh"
 #include "kernels/runtime/arguments.h"
 #include "kernels/runtime/launch.cuh"
 
 namespace deltagauge::kernels::cp {
 namespace {
 
-constexpr int kRows = 8, kThreads = 128;
+using namespace fold;
+
+constexpr int kThreads = 128;
 
 __host__ __device__ constexpr std::int64_t blocks_of(std::int64_t rows) { return (rows + kRows - 1) / kRows; }
-
-struct alignas(16) Column {
-  float at[kRows];
-};
-
-// Rows [first, first + count) of a state [V, K].
-struct Place {
-  int first, count, K;
-  __device__ Place(std::int64_t block, std::int64_t rows, std::int64_t columns)
-      : first(static_cast<int>(block) * kRows),
-        count(static_cast<int>(rows) - first < kRows ? static_cast<int>(rows) - first : kRows),
-        K(static_cast<int>(columns)) {}
-  __device__ Column load(const float* state, int c) const {  // null: zero
-    Column column = {};
-#pragma unroll
-    for (int r = 0; r < kRows; ++r)
-      if (state != nullptr && r < count) column.at[r] = state[(first + r) * K + c];
-    return column;
-  }
-  __device__ void store(const Column& column, float* state, int c) const {
-#pragma unroll
-    for (int r = 0; r < kRows; ++r)
-      if (r < count) state[(first + r) * K + c] = column.at[r];
-  }
-};
-
-// Column c of S A + B.
-__device__ Column merged(const Place& at, const Column* S, const float* bias, const float* transition, int c) {
-  Column sum = at.load(bias, c);
-#pragma unroll 8
-  for (int j = 0; j < at.K; ++j) {
-    const float a = transition[j * at.K + c];
-    const Column s = S[j];
-#pragma unroll
-    for (int r = 0; r < kRows; ++r) sum.at[r] = __fadd_rn(sum.at[r], __fmul_rn(s.at[r], a));
-  }
-  return sum;
-}
 
 // Where a segment starts from.
 __device__ bool follows(const ComposeArgs& a, std::int64_t s) { return s > 0 && a.source[s] == a.fragments + 1; }

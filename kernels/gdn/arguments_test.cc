@@ -50,7 +50,8 @@ TEST(Fwd, BadArgumentsGiveAnErrorWithExpectedAndGot) {
   constexpr auto kNan = std::numeric_limits<float>::quiet_NaN();
   const Row rows[] = {
       {"fastest", [](Args&) {},
-       "gdn variant: expected one of recurrent chunk_sm80 chunk_sm90 chunk_sm90_fused chunk_sm80_split auto, got 'fastest'"},
+       "gdn variant: expected one of recurrent chunk_sm80 chunk_sm90 chunk_sm90_fused chunk_sm90_segments chunk_sm80_split "
+       "auto, got 'fastest'"},
       {"recurrent", [](Args& a) { a.T = -1; }, "gdn.fwd: T: expected at least 0, got -1"},
       {"recurrent", [](Args& a) { a.N = -2; }, "gdn.fwd: N: expected at least 0, got -2"},
       {"recurrent", [](Args& a) { a.HK = 0; }, "gdn.fwd: HK: expected at least 1, got 0"},

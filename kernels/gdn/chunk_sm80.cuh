@@ -105,5 +105,7 @@ template <class Io, int kD>
 void launch_chunk_sm90_as(const chunk_sm80::Params& params, cudaStream_t stream);  // without records; inst/chunk_sm90_*.cu
 template <class Io, int kD>
 void launch_chunk_sm90_fused_as(const Args& args, cudaStream_t stream);  // inst/chunk_sm90_fused_*.cu
+template <class Io, int kD>
+void launch_chunk_sm90_segments_as(const chunk_sm80::Params& params, int shift, cudaStream_t stream);  // of 2^shift tokens
 
 }  // namespace deltagauge::kernels::gdn

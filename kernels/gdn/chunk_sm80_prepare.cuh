@@ -34,15 +34,21 @@ __device__ inline Chunk chunk_of(const Rows& rows, std::int64_t n, std::int64_t 
   const std::int64_t begin = rows.begin + index * kC, left = rows.end - begin;
   return {n, index, begin, static_cast<int>(left < 0 ? 0 : left < kC ? left : kC)};
 }
-// One warp: each round narrows the sequences n .. past - 1 that may hold the slot by 33, a probe a lane.
-__device__ inline Chunk find_chunk(const Params& p, std::int64_t slot) {
-  std::int64_t n = 0, past = p.args.N;  // first_slot(n) <= slot < first_slot(past)
+// One warp: the last sequence n with first_of(n, its first row) <= slot, for a first_of that does not fall; the first one
+// where there is none. Each round narrows the sequences n .. past - 1 that it may be by 33, a probe a lane.
+template <class First>
+__device__ std::int64_t find_sequence(const Params& p, std::int64_t slot, First first_of) {
+  std::int64_t n = 0, past = p.args.N;  // first_of(n) <= slot < first_of(past)
   while (past - n > 1) {
     const std::int64_t step = past - n <= 33 ? 1 : (past - n + 32) / 33, probe = n + (threadIdx.x % 32 + 1) * step;
-    const bool before = probe < past && first_slot(rows_of(p, probe).begin, probe) <= slot;
+    const bool before = probe < past && first_of(rows_of(p, probe).begin, probe) <= slot;
     n += __popc(__ballot_sync(kAll, before)) * step;
     past = past < n + step ? past : n + step;
   }
+  return n;
+}
+__device__ inline Chunk find_chunk(const Params& p, std::int64_t slot) {
+  const std::int64_t n = find_sequence(p, slot, first_slot);
   const Rows rows = rows_of(p, n);
   const std::int64_t index = slot - first_slot(rows.begin, n);
   if (index < 0 || state_slot(p.args, n, false).absent) return {n, index, 0, 0};

@@ -23,6 +23,18 @@ inline Maps90 maps_of(const Params& p) {
           .o = map(a.o, a.HV)};
 }
 
+// On so many multiprocessors at most.
+template <class Io, int kD>
+void launch_prepare(const Params& p, std::int64_t most, cudaStream_t stream) {
+  const std::int64_t items = p.slots * p.args.HK, wanted = (items + kPairs - 1) / kPairs;
+  if (items > std::numeric_limits<std::int32_t>::max())
+    fail("gdn.chunk_sm90 prepare: expected at most ", std::numeric_limits<std::int32_t>::max(), " chunks of key heads, got ",
+         items);
+  runtime::check(cudaMemsetAsync(p.there, 0, there_bytes(p.args), stream), "gdn.chunk_sm90: cudaMemsetAsync");
+  runtime::launch("gdn.chunk_sm90 prepare", prepare<Io, kD>, wanted < most ? wanted : most, kPairs * kPrepareThreads,
+                  kPairs * sizeof(PrepareSmem90<Io, kD>), stream, p);
+}
+
 template <class Io, class Shape>
 void launch_states(const Params& p, cudaStream_t stream) {
   constexpr char kWhat[] = "gdn.chunk_sm90 states";
@@ -39,15 +51,9 @@ void launch_states(const Params& p, cudaStream_t stream) {
 template <class Io, int kD>
 void launch_chunk_sm90_as(const chunk_sm80::Params& p, cudaStream_t stream) {
   using namespace chunk_sm90;
-  const std::int64_t items = p.slots * p.args.HK, blocks = p.args.N * p.args.HV * (kD / 64), sms = limits().sms;
-  if (items > std::numeric_limits<std::int32_t>::max())
-    fail("gdn.chunk_sm90 prepare: expected at most ", std::numeric_limits<std::int32_t>::max(), " chunks of key heads, got ",
-         items);
   // Where the states, 64 V rows a block, leave at least half of the multiprocessors idle, both kernels run side by side.
-  const std::int64_t most = 2 * blocks <= sms ? sms - blocks : sms, wanted = (items + kPairs - 1) / kPairs;
-  runtime::check(cudaMemsetAsync(p.there, 0, there_bytes(p.args), stream), "gdn.chunk_sm90: cudaMemsetAsync");
-  runtime::launch("gdn.chunk_sm90 prepare", prepare<Io, kD>, wanted < most ? wanted : most, kPairs * kPrepareThreads,
-                  kPairs * sizeof(PrepareSmem90<Io, kD>), stream, p);
+  const std::int64_t blocks = p.args.N * p.args.HV * (kD / 64), sms = limits().sms;
+  launch_prepare<Io, kD>(p, 2 * blocks <= sms ? sms - blocks : sms, stream);
   // Few (sequence, head) pairs: their V rows over two blocks. Rows of S never meet, so the bits are the same.
   if constexpr (kD == 128)
     if (blocks > sms) return launch_states<Io, Shape90<kD, 2>>(p, stream);

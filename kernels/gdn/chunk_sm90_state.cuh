@@ -83,17 +83,10 @@ __device__ void run_loader(const Params& p, const Maps90& maps, const Work& work
   }
 }
 
-template <class Io, class Shape, bool kTaps>
-__global__ void __launch_bounds__(Shape::threads, 1)
-    states(const __grid_constant__ Params p, const __grid_constant__ Maps90 maps) {
-#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
-  extern __shared__ __align__(1024) char shared[];
-  auto& smem = *reinterpret_cast<Smem90<Io, Shape>*>(shared);
+// A block: 64 * Shape::states V rows of its work through all chunks.
+template <class Io, class Shape, bool kTaps, class W>
+__device__ void run_states(const Params& p, const Maps90& maps, const W& work, Smem90<Io, Shape>& smem) {
   constexpr int kEnd = kGroup * Shape::states + 32;
-  Work work;
-  const int column = static_cast<int>(blockIdx.x % Shape::splits) * 64 * Shape::states;
-  if (!find_work<Io, Shape::D>(p, blockIdx.x / Shape::splits, column, 64 * Shape::states, work))
-    return ptx::wait_for_dependency();
   if (threadIdx.x == 0) {
     for (auto& stage : smem.stages) {
       stage.full.init(1);
@@ -109,7 +102,7 @@ __global__ void __launch_bounds__(Shape::threads, 1)
     if constexpr (Shape::share_registers) ptx::setmaxnreg_inc<Shape::state_registers>();
     const int group = threadIdx.x / kGroup;
     run_state<Io, Shape::D, Shape::stages, (Shape::states > 1), kTaps>(
-        p, maps, work, column + 64 * group, 3 + group, [&](const auto& turn) {
+        p, maps, work, work.column + 64 * group, 3 + group, [&](const auto& turn) {
           auto& stage = smem.stages[turn.stage];
           return ChunkAt<Io, Shape::D>{stage.keys, stage.factors, stage.vectors, stage.v[group],
                                        stage.full, stage.read,    stage.done,    turn.parity};
@@ -123,6 +116,18 @@ __global__ void __launch_bounds__(Shape::threads, 1)
         2);  // the state warps are done: a warp that waits for the first kernel holds up its block's others
     ptx::wait_for_dependency();  // so that what follows this kernel finds the first one ended, too
   }
+}
+
+template <class Io, class Shape, bool kTaps>
+__global__ void __launch_bounds__(Shape::threads, 1)
+    states(const __grid_constant__ Params p, const __grid_constant__ Maps90 maps) {
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+  extern __shared__ __align__(1024) char shared[];
+  Work work;
+  const int column = static_cast<int>(blockIdx.x % Shape::splits) * 64 * Shape::states;
+  if (!find_work<Io, Shape::D>(p, blockIdx.x / Shape::splits, column, 64 * Shape::states, work))
+    return ptx::wait_for_dependency();
+  run_states<Io, Shape, kTaps>(p, maps, work, *reinterpret_cast<Smem90<Io, Shape>*>(shared));
 #else
   __trap();  // variants.cc offers this where it was built for sm_90a only
 #endif

@@ -29,10 +29,17 @@ struct Work {
   std::int64_t n, h, hk, begin, end;
   int chunks, column;  // column: first V row of the block
   StateSlot slot;
+  static constexpr int first = 0;  // as SegmentWork has them
+  static constexpr const float* entry = nullptr;
   __device__ int valid(int chunk) const {
     const std::int64_t left = end - begin - std::int64_t{chunk} * kC;
     return static_cast<int>(left < kC ? left : kC);
   }
+};
+// A segment of a sequence (chunk_sm90_segments.cuh).
+struct SegmentWork : Work {
+  int first;           // the chunk of the sequence that it starts with
+  const float* entry;  // [V, K] that the head starts from, or null: as the sequence does
 };
 // Of pair n * HV + h; false when the sequence has no slot: then o of the block's V rows is zeroed and nothing is left to do.
 template <class Io, int kD>
@@ -197,8 +204,8 @@ __device__ inline void load_pairs(const float (&from)[kC], int t, Pairs64& to) {
 // chunk of a turn. kShared: another warpgroup fills the gaps between products, and registers are short. kTaps: for
 // debugging, S before each chunk and v_new to where the arguments want them. No branch stands around products that are under
 // way from one chunk to the next: ptxas would wait after every one.
-template <class Io, int kD, int kStages, bool kShared, bool kTaps, class At>
-__device__ void run_state(const Params& p, const Maps90& maps, const Work& work, int column, int barrier, At at) {
+template <class Io, int kD, int kStages, bool kShared, bool kTaps, class At, class W>
+__device__ void run_state(const Params& p, const Maps90& maps, const W& work, int column, int barrier, At at) {
   constexpr bool kScaled = std::is_same_v<Io, __half>;
   constexpr std::uint64_t kQ = sizeof(Keys90<Io, kD>::k) / 16;
   constexpr std::uint64_t kX0 = 0, kX1 = kC * kHalf * 4 / 16, kP0 = 2 * kX1, kP1 = 3 * kX1;  // with their zeros
@@ -208,14 +215,16 @@ __device__ void run_state(const Params& p, const Maps90& maps, const Work& work,
   const struct { int group, t; } l{lane / 4, lane % 4};
   const auto matrix = [&] { return work.slot.first + (work.h * kD + own) * kD; };  // of the state, its first element
   State90<Io, kD> state;
-  if (work.slot.read) {
+  if (work.entry != nullptr) {
+    load_state(work.entry + own * kD, state.S, l.group, l.t);
+  } else if (work.slot.read) {
     if (a.state == DType::f32)
       load_state(static_cast<const float*>(a.initial_state) + matrix(), state.S, l.group, l.t);
     else
       load_state(static_cast<const __nv_bfloat16*>(a.initial_state) + matrix(), state.S, l.group, l.t);
   }
   state.make_operand();
-  const std::int64_t tap_block = kTaps && a.tap_S != nullptr ? chunks_before(p, work.n) : 0;
+  const std::int64_t tap_block = kTaps && a.tap_S != nullptr ? chunks_before(p, work.n) + work.first : 0;
 
   const bool elected = thread % kGroup == 0;
   Turn<kStages> turn, last;

@@ -24,6 +24,7 @@ constexpr Launcher kLaunchers[] = {
     {"chunk_sm80", launch_chunk_sm80, chunk_sm80_workspace},
     {"chunk_sm90", launch_chunk_sm90, chunk_sm90_workspace},
     {"chunk_sm90_fused", launch_chunk_sm90_fused, [](const Args&) { return std::size_t{0}; }},
+    {"chunk_sm90_segments", launch_chunk_sm90_segments, chunk_sm90_segments_workspace},
     {"chunk_sm80_split", launch_chunk_sm80_split, chunk_sm80_workspace},
 };
 

@@ -85,6 +85,8 @@ struct Variant {
   bool taps;              // whether it gives tap_Ainv, tap_S and tap_v_new
   int sm = 0;             // the one compute capability, times ten, that it runs on; 0: any from 80
   bool trial = false;     // no run on a device has been recorded yet: host.* judge it, no cuda.* backend offers it
+  // Tokens of a segment: the bits of a longer sequence depend on where a call starts it. 0: no segments.
+  std::int64_t segment = 0;
   // A quantity without one was safe to the end of the search; of a trial nothing was searched.
   std::span<const Limit> limits{};
 };

@@ -16,11 +16,13 @@ template <class Io, class Math>
 void launch_recurrent_as(const Args& args, cudaStream_t stream);
 
 void launch_chunk_sm80(const Args& args, cudaStream_t stream);
-void launch_chunk_sm80_split(const Args& args, cudaStream_t stream);  // operands as hi + lo
-void launch_chunk_sm90(const Args& args, cudaStream_t stream);        // on sm_90 only
-void launch_chunk_sm90_fused(const Args& args, cudaStream_t stream);  // on sm_90 only
+void launch_chunk_sm80_split(const Args& args, cudaStream_t stream);     // operands as hi + lo
+void launch_chunk_sm90(const Args& args, cudaStream_t stream);           // on sm_90 only
+void launch_chunk_sm90_fused(const Args& args, cudaStream_t stream);     // on sm_90 only
+void launch_chunk_sm90_segments(const Args& args, cudaStream_t stream);  // on sm_90 only
 // Bytes; depend on sizes and dtypes only.
 std::size_t chunk_sm80_workspace(const Args& args);
 std::size_t chunk_sm90_workspace(const Args& args);
+std::size_t chunk_sm90_segments_workspace(const Args& args);
 
 }  // namespace deltagauge::kernels::gdn

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "kernels/gdn/gdn.h"
+#include "kernels/gdn/segment.h"
 #include "kernels/runtime/arguments.h"
 
 namespace deltagauge::kernels::gdn {
@@ -80,6 +81,18 @@ constexpr Variant kVariants[] = {
      .taps = true,
      .sm = 90,
      .trial = true},
+    {.name = "chunk_sm90_segments",
+     .staging = "chunk_sm90.plain",
+     .summary = "as chunk_sm90, segments of 4096 tokens side by side: few heads, long sequences; not run on a device yet",
+     .io = "bf16 f16",
+     .head_sizes = "K = V, 64 or 128",
+     .fits = fits_chunk,
+     .alignment = 16,
+     .persistent = false,
+     .taps = true,
+     .sm = 90,
+     .trial = true,
+     .segment = kSegment},
     {.name = "chunk_sm80_split",
      .staging = "chunk_sm80.split",
      .summary = "as chunk_sm80, every operand but q and k as hi + lo: a smaller error, more time",

@@ -30,7 +30,8 @@ TEST(Variants, AnUnknownNameIsAnErrorThatNamesTheKnownOnes) {
     FAIL() << "no error";
   } catch (const Error& e) {
     EXPECT_STREQ(e.what(),
-                 "gdn variant: expected one of recurrent chunk_sm80 chunk_sm90 chunk_sm90_fused chunk_sm80_split auto, got "
+                 "gdn variant: expected one of recurrent chunk_sm80 chunk_sm90 chunk_sm90_fused chunk_sm90_segments "
+                 "chunk_sm80_split auto, got "
                  "'chunk_sm70'");
   }
 }

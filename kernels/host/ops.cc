@@ -2,11 +2,14 @@
 // has another name (CMakeLists.txt), so that they and those for a GPU can stand in one program.
 #include "kernels/host/ops.h"
 
+#include "kernels/gdn/segment.h"
+
 namespace deltagauge::host {
 
 std::size_t gdn_workspace_of(std::string_view variant, const void* args) {
   return kernels::gdn::workspace_bytes(variant, *static_cast<const kernels::gdn::Args*>(args));
 }
+void set_segment(std::int64_t tokens) { kernels::gdn::segment_shift = std::countr_zero(static_cast<std::uint64_t>(tokens)); }
 void gdn_fwd_of(std::string_view variant, const void* args) {
   kernels::gdn::fwd(variant, *static_cast<const kernels::gdn::Args*>(args), nullptr);
 }

@@ -15,6 +15,9 @@ void gdn_decode_fwd_of(const void* args);
 void l2norm_fwd_of(const void* args);
 void gate_fwd_of(const void* args);
 
+// Tokens of a segment of gdn.chunk_sm90_segments from here on, a power of two, at least 64; kernels::gdn::kSegment at first.
+void set_segment(std::int64_t tokens);
+
 inline std::size_t workspace_bytes(std::string_view variant, const kernels::gdn::Args& args) {
   return gdn_workspace_of(variant, &args);
 }

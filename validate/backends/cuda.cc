@@ -126,6 +126,9 @@ class CudaBackend : public Backend, public Promises {
   }
 
   std::string chosen(const Problem& problem) const override { return kernel_.chosen(problem, device_sm()); }
+  std::optional<std::string> not_promised(std::string_view rung, const Problem& problem) const override {
+    return validate::not_promised(kernel_, rung, problem);
+  }
   std::vector<const Backend*> schedules() const override { return pointers(schedules_); }
   std::vector<const Backend*> cp_degrees() const override { return pointers(cp_degrees_); }
 

@@ -140,6 +140,9 @@ class HostBackend : public Backend, public Promises {
   }
 
   std::string chosen(const Problem& problem) const override { return kernel_.chosen(problem, 90); }
+  std::optional<std::string> not_promised(std::string_view rung, const Problem& problem) const override {
+    return validate::not_promised(kernel_, rung, problem);
+  }
   std::vector<const Backend*> schedules() const override { return pointers(schedules_); }
 
  private:

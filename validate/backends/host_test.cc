@@ -2,9 +2,16 @@
 // with a look at races.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstring>
+
 #include "core/error.h"
 #include "core/inputs.h"
+#include "kernels/gdn/segment.h"
+#include "kernels/host/ops.h"
+#include "reference/cp.h"
 #include "validate/checks/check.h"
+#include "validate/ladder/pieces.h"
 #include "validate/ladder/promises.h"
 #include "validate/metrics.h"
 #include "validate/run.h"
@@ -64,23 +71,131 @@ TEST(HostBackends, EachFormThatLaunchCodeChoosesIsRight) {
     }
 }
 
-// One kernel or two, one warpgroup of states a block or two.
-TEST(HostBackends, ChunkSm90AndItsFusedFormGiveTheSameBits) {
+// Of all the backends on many multiprocessors and on one.
+void expect_same_bits(std::string_view id, std::initializer_list<const char*> backends) {
+  const Problem problem = parse_id(id).problem;
+  const Tensors inputs = make_inputs(parse_id(id));
+  std::vector<Tensors> answers;
+  for (const char* how : {"mode=shuffled,sms=1", "mode=shuffled,sms=200"})
+    for (const char* name : backends) answers.push_back(outputs_of(backends_that_run(how).get(name), problem, inputs));
+  for (const Tensors& answer : answers)
+    for (const char* tensor : {"o", "final_state"})
+      EXPECT_EQ(bit_mismatch(problem, tensor, get(answer, tensor), get(answers[0], tensor),
+                             rows_of(problem, tensor, get(answer, tensor).shape())),
+                "")
+          << id;
+}
+
+// One kernel or two, one warpgroup of states a block or two, sequences that are shorter than a segment.
+TEST(HostBackends, ChunkSm90AndItsOtherFormsGiveTheSameBits) {
   for (const char* id : {"gdn/fwd/len=449+64+1,HK=1,HV=2,K=128,V=128/bf16/gate=mixed/l2norm=on/h0=normal=1/seed=7",
-                         "gdn/fwd/len=193+0+64,HK=1,HV=1,K=64,V=64/f16/gate=strong/raw_gate=on/seed=8"}) {
-    const Problem problem = parse_id(id).problem;
-    const Tensors inputs = make_inputs(parse_id(id));
-    std::vector<Tensors> answers;
-    for (const char* how : {"mode=shuffled,sms=1", "mode=shuffled,sms=200"})
-      for (const char* name : {"host.gdn.chunk_sm90", "host.gdn.chunk_sm90_fused"})
-        answers.push_back(outputs_of(backends_that_run(how).get(name), problem, inputs));
-    for (const Tensors& answer : answers)
-      for (const char* tensor : {"o", "final_state"})
-        EXPECT_EQ(bit_mismatch(problem, tensor, get(answer, tensor), get(answers[0], tensor),
-                               rows_of(problem, tensor, get(answer, tensor).shape())),
-                  "")
-            << id;
+                         "gdn/fwd/len=193+0+64,HK=1,HV=1,K=64,V=64/f16/gate=strong/raw_gate=on/seed=8"})
+    expect_same_bits(id, {"host.gdn.chunk_sm90", "host.gdn.chunk_sm90_fused", "host.gdn.chunk_sm90_segments"});
+}
+
+// Segments of 128 tokens: the same code on short sequences.
+class ShortSegments : public testing::Test {
+ protected:
+  ShortSegments() { host::set_segment(128); }
+  ~ShortSegments() override { host::set_segment(kernels::gdn::kSegment); }
+};
+
+// Of two segments the second starts from the state in which the first ends, and no map is applied to any.
+TEST_F(ShortSegments, UpToTwoGiveTheBitsOfChunkSm90) {
+  for (const char* id :
+       {"gdn/fwd/len=256+129+128+0+1,HK=1,HV=2,K=64,V=64/bf16/gate=mixed/h0=normal=1/seed=1",
+        "gdn/fwd/len=3+200,HK=1,HV=1,K=128,V=128/f16/gate=mild/l2norm=on/seed=2",
+        "gdn/fwd/len=192+3,HK=1,HV=1,K=128,V=128/bf16/gate=mild/h0=normal=1/state=bf16/slots=4/slot_pad=8/idx=permuted=1/"
+        "seed=3"})
+    expect_same_bits(id, {"host.gdn.chunk_sm90", "host.gdn.chunk_sm90_segments"});
+}
+
+// One warpgroup a block on many multiprocessors and two on one; a sequence in a pool that its last segment writes; segments
+// of more chunks than there are stages.
+TEST_F(ShortSegments, AreRightInEachModeAndForm) {
+  for (const char* how : {"mode=late,races=on,sms=1", "mode=shuffled,sms=200"}) {
+    const auto pass = [&](const char* id) { expect_pass(id, "host.gdn.chunk_sm90_segments", "accuracy", how); };
+    host::set_segment(128);
+    pass("gdn/fwd/len=65+449+0+1+300,HK=1,HV=2,K=64,V=64/bf16/gate=model/h0=normal=1/seed=1");
+    pass("gdn/fwd/len=600,HK=1,HV=1,K=128,V=128/bf16/gate=none/h0=normal=1/state=bf16/slots=3/slot_pad=8/seed=2");
+    pass("gdn/fwd/len=3+450,HK=1,HV=1,K=128,V=128/f16/gate=none/l2norm=on/seed=3");
+    pass(
+        "gdn/fwd/len=300+449+385,HK=1,HV=1,K=64,V=64/bf16/gate=none/h0=normal=1/slots=6/slot_pad=8/idx=holes=1/has=mixed/"
+        "seed=4");
+    host::set_segment(512);
+    pass("gdn/fwd/len=1100,HK=1,HV=1,K=64,V=64/f16/gate=none/seed=5");
   }
+}
+
+// The same from calls of chunk_sm90, a segment each, and the reference's fold of what they end in.
+TEST_F(ShortSegments, GiveTheBitsOfAFoldOfMapsByChunkSm90) {
+  const Case whole = parse_id("gdn/fwd/len=700,HK=1,HV=2,K=64,V=64/bf16/gate=none/h0=normal=1/seed=9");
+  const Problem& p = whole.problem;
+  const Registry registry = backends_that_run("mode=late");
+  const Tensors inputs = make_inputs(whole);
+  const Tensors got = outputs_of(registry.get("host.gdn.chunk_sm90_segments"), p, inputs);
+  const std::int64_t matrix = p.V * p.K;
+  Tensor states(DType::f32, {2, p.HV, p.V, p.K}), entry = get(inputs, "initial_state"), identity = entry, zero = entry;
+  for (std::int64_t i = 0; i < p.HV * matrix; ++i) {
+    identity.store(i, i % matrix / p.K == i % p.K ? 1 : 0);
+    zero.store(i, 0);
+  }
+  for (std::int64_t first = 0; first < p.lengths[0]; first += 128) {
+    const Pieces piece{{0, first, std::min<std::int64_t>(128, p.lengths[0] - first)}};
+    const Problem small = pieces_problem(p, piece);
+    Tensors own = pieces_inputs(p, piece, small, inputs);
+    const auto from = [&](const Tensor& state) {
+      own["initial_state"] = state;
+      return outputs_of(registry.get("host.gdn.chunk_sm90"), small, own);
+    };
+    const Tensors answer = from(entry);
+    const Tensor& o = get(answer, "o");
+    EXPECT_EQ(std::memcmp(o.data(), get(got, "o").data() + first * p.HV * p.V * 2, o.nbytes()), 0) << first;
+    const Tensor bias = first == 0 ? get(answer, "final_state") : get(from(zero), "final_state");
+    if (first + 128 >= p.lengths[0]) {
+      EXPECT_TRUE(bitwise_equal(get(answer, "final_state"), get(got, "final_state")));
+    }
+    own["v"] = Tensor(p.io, own["v"].shape());
+    const Tensor transition = get(from(identity), "final_state");
+    Tensor map(DType::f32, {1, p.HV, p.V + p.K, p.K});
+    for (std::int64_t h = 0; h < p.HV; ++h)
+      for (std::int64_t i = 0; i < matrix; ++i) {
+        map.store(2 * h * matrix + i, bias.load(h * matrix + i));
+        map.store((2 * h + 1) * matrix + i, transition.load(h * matrix + i));
+        states.store(h * matrix + i, entry.load(h * matrix + i));
+      }
+    if (first == 0)
+      reference::copy_bias(states, 1, map, 0);  // it has started from the sequence's own state
+    else
+      reference::merge_state(states, 1, 0, map, 0);
+    for (std::int64_t i = 0; i < p.HV * matrix; ++i) entry.store(i, states.load(p.HV * matrix + i));
+  }
+}
+
+TEST_F(ShortSegments, GiveEachSequenceItsBitsAndKeepToTheirMemory) {
+  for (const std::string_view check :
+       {"determinism", "guard", "stages", "packing", "causal", "ladder.permute", "ladder.suffix"})
+    expect_pass("gdn/fwd/len=65+0+449+300,HK=1,HV=2,K=64,V=64,cap=830/bf16/gate=none/h0=normal=1/seed=6",
+                "host.gdn.chunk_sm90_segments", check, "mode=turns");
+  expect_pass("gdn/fwd/len=65+0+449,HK=1,HV=2,K=64,V=64/bf16/gate=edge/h0=normal=1/data=lattice/scale=1/seed=7",
+              "host.gdn.chunk_sm90_segments", "lattice", "mode=turns");
+}
+
+TEST(HostBackends, SegmentsAreRightAtTheirOwnLength) {
+  expect_pass("gdn/fwd/len=8322,HK=1,HV=1,K=64,V=64/bf16/gate=none/seed=8", "host.gdn.chunk_sm90_segments", "accuracy",
+              "mode=late");
+}
+
+TEST(HostBackends, SegmentsPromiseNoBitsOfASplitThatMovesThem) {
+  const Registry registry = backends_that_run("mode=late");
+  const Promises* promises = promises_of(registry.get("host.gdn.chunk_sm90_segments"));
+  const auto why = [&](std::string_view rung, std::string_view id) {
+    return promises->not_promised(rung, parse_id(id).problem).value_or("");
+  };
+  EXPECT_EQ(why("ladder.split", "gdn/fwd/len=1+4097,HK=1,HV=1,K=64,V=64/bf16"),
+            "segments of 4096 tokens are counted from where a call starts a sequence");
+  EXPECT_EQ(why("ladder.split", "gdn/fwd/len=1+4096,HK=1,HV=1,K=64,V=64/bf16"), "");
+  EXPECT_EQ(why("ladder.separate", "gdn/fwd/len=1+4097,HK=1,HV=1,K=64,V=64/bf16"), "");
 }
 
 // Runs take the modes in turn where none is named, so that equal bits are those of all modes.

@@ -160,7 +160,8 @@ Kernel gdn_kernel(const Calls& calls, const gdn::Variant& variant, gdn::Schedule
       .chosen = [args, of_gdn](const Problem& p, int sm) { return of_gdn + std::string(gdn::pick(args(p), sm)); },
       .workspace = [&variant, args, calls](const Problem& p) { return calls.gdn_workspace(variant.name, args(p)); },
       .launch = [&variant, args, calls](const Problem& p, const Pointers& at,
-                                        void* stream) { calls.gdn(variant.name, with_pointers(args(p), at), stream); }};
+                                        void* stream) { calls.gdn(variant.name, with_pointers(args(p), at), stream); },
+      .segment = variant.segment};
   if (variant.taps) kernel.taps = gdn_taps;
   return kernel;
 }
@@ -193,6 +194,14 @@ std::optional<std::string> unsupported(const Kernel& kernel, const Problem& prob
   if (problem.op != kernel.op) return "op: expected " + std::string(kernel.op) + ", got " + problem.op;
   if (problem.direction != Direction::fwd) return "direction: expected fwd, got bwd";
   return kernel.unsupported(problem);
+}
+
+std::optional<std::string> not_promised(const Kernel& kernel, std::string_view rung, const Problem& problem) {
+  const auto& lengths = problem.lengths;
+  if (kernel.segment == 0 || rung != "ladder.split") return std::nullopt;
+  if (std::none_of(lengths.begin(), lengths.end(), [&](std::int64_t length) { return length > kernel.segment; }))
+    return std::nullopt;
+  return "segments of " + std::to_string(kernel.segment) + " tokens are counted from where a call starts a sequence";
 }
 
 KernelMemory::KernelMemory(const Kernel& kernel, const Problem& problem, const Tensors& inputs, const PlanOptions& options)

@@ -37,12 +37,15 @@ struct Kernel {
   std::function<std::vector<TensorSpec>(const Problem&)> taps = [](const Problem&) { return std::vector<TensorSpec>(); };
   std::function<std::size_t(const Problem&)> workspace = [](const Problem&) { return std::size_t{0}; };  // bytes
   std::function<void(const Problem&, const Pointers&, void* stream)> launch;
+  std::int64_t segment = 0;  // as gdn::Variant
 };
 Kernel gdn_kernel(const Calls& calls, const kernels::gdn::Variant& variant, kernels::gdn::Schedule schedule);
 std::vector<Kernel> other_kernels(const Calls& calls);  // of the ops that have one kernel
 
 // Why the problem is not one of the kernel's op and direction, or what the kernel says of it.
 std::optional<std::string> unsupported(const Kernel& kernel, const Problem& problem);
+// Why the bits may change on a rung of the ladder, or nothing.
+std::optional<std::string> not_promised(const Kernel& kernel, std::string_view rung, const Problem& problem);
 
 // The tensors of a call between guard bands, as an image to be laid over memory of its size.
 struct KernelMemory {

@@ -1,0 +1,49 @@
+// S <- S A + B for states [V, K] in f32, kRows rows of one head at a time: rows never meet, and a thread sums whole columns
+// of them. Each element is summed from B on by ascending column of S, every product and sum rounded by itself: the bits of
+// reference/cp.h:merge_state.
+#pragma once
+#include <cstdint>
+
+namespace deltagauge::kernels::fold {
+
+inline constexpr int kRows = 8;
+
+struct alignas(16) Column {
+  float at[kRows];
+};
+
+// Rows [first, first + count) of a state [V, K].
+struct Place {
+  int first, count, K;
+  __device__ Place(std::int64_t block, std::int64_t rows, std::int64_t columns)
+      : first(static_cast<int>(block) * kRows),
+        count(static_cast<int>(rows) - first < kRows ? static_cast<int>(rows) - first : kRows),
+        K(static_cast<int>(columns)) {}
+  __device__ Column load(const float* state, int c) const {  // null: zero
+    Column column = {};
+#pragma unroll
+    for (int r = 0; r < kRows; ++r)
+      if (state != nullptr && r < count) column.at[r] = state[(first + r) * K + c];
+    return column;
+  }
+  __device__ void store(const Column& column, float* state, int c) const {
+#pragma unroll
+    for (int r = 0; r < kRows; ++r)
+      if (r < count) state[(first + r) * K + c] = column.at[r];
+  }
+};
+
+// Column c of S A + B.
+__device__ inline Column merged(const Place& at, const Column* S, const float* bias, const float* transition, int c) {
+  Column sum = at.load(bias, c);
+#pragma unroll 8
+  for (int j = 0; j < at.K; ++j) {
+    const float a = transition[j * at.K + c];
+    const Column s = S[j];
+#pragma unroll
+    for (int r = 0; r < kRows; ++r) sum.at[r] = __fadd_rn(sum.at[r], __fmul_rn(s.at[r], a));
+  }
+  return sum;
+}
+
+}  // namespace deltagauge::kernels::fold

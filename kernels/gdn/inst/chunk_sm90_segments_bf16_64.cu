@@ -1,0 +1,9 @@
+// gdn.chunk_sm90_segments for bf16 q, k, v and o, K = V = 64.
+#include "kernels/gdn/chunk_sm90_segments_launch.cuh"
+
+namespace deltagauge::kernels::gdn {
+
+template void launch_chunk_sm90_segments_as<__nv_bfloat16, 64>(const chunk_sm80::Params& params, int shift,
+                                                               cudaStream_t stream);
+
+}  // namespace deltagauge::kernels::gdn
