@@ -37,8 +37,8 @@ struct Maps90 {
 // swizzle. Within 8 columns they stand in the order 0 2 4 6 1 3 5 7, so that an accumulator is operand a as it is
 // (tile_tf32.cuh). place() is where element (i, j) of a tile stands.
 struct alignas(16) Factors90 {
-  float X0[kC * kHalf], X1[kHalf * kHalf];  // columns 0 .. 31 of X; rows and columns 32 .. 63
-  float P0[kC * kHalf], P1[kHalf * kHalf];  // the same of scale P
+  float D0[kHalf * kHalf], X10[kHalf * kHalf], D1[kHalf * kHalf];  // columns 0 .. 31 of X are D0, then X10
+  float P0[kC * kHalf], P1[kHalf * kHalf];                         // columns 0 .. 31 of scale P; rows and columns 32 .. 63
 };
 __device__ constexpr int place(int i, int j) { return 32 * i + 4 * ((j / 8 * 2 + j % 2) ^ (i & 7)) + j % 8 / 2; }
 
@@ -59,12 +59,12 @@ inline std::size_t there_bytes(const Args& args) {
 }
 
 // The same in the shared memory of the states: operand b of [64 V rows, 64] products takes all 64 rows of a tile, so rows 0
-// .. 31 of the tiles X1 and P1 stand before them as zeros, which are written once.
+// .. 31 of the tiles D1 and P1 stand before them as zeros, which are written once.
 struct alignas(1024) Factors90InShared {
-  float X0[kC * kHalf], zero_X1[kHalf * kHalf], X1[kHalf * kHalf];
+  float D0[kHalf * kHalf], X10[kHalf * kHalf], zero_D1[kHalf * kHalf], D1[kHalf * kHalf];
   float P0[kC * kHalf], zero_P1[kHalf * kHalf], P1[kHalf * kHalf];
   __device__ void clear_zeros(int thread, int threads) {
-    for (int i = thread; i < kHalf * kHalf; i += threads) zero_X1[i] = zero_P1[i] = 0;
+    for (int i = thread; i < kHalf * kHalf; i += threads) zero_D1[i] = zero_P1[i] = 0;
   }
 };
 

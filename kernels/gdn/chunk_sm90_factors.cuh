@@ -125,45 +125,54 @@ __device__ void multiply_keys(Rows64& products, std::uint64_t x, std::uint64_t k
 }
 
 // Block row w of exp(b_i - b_j) x k^T, kP: on and below the diagonal, times scale; else below it, times beta_i. store(j,
-// rows) takes block j as for store_tile.
-template <bool kP, class Store>
+// rows) takes block j < w as for store_tile, diagonal(rows) block w, which stands in the code once for all warps.
+template <bool kP, class Store, class Diagonal>
 __device__ void decay_row(const Rows64& products, const Gates& gates, const BlockDecays& decays, float scale, int w,
-                          Store store) {
+                          Store store, Diagonal diagonal) {
   const Lane l;
   const int row = 16 * w + l.group;
   const float beta[2] = {kP ? scale : gates.beta[row], kP ? scale : gates.beta[row + 8]};
   const float from_m[2] = {beta[0] * decays.row[row], beta[1] * decays.row[row + 8]};
   const float* to_m = decays.column(w == 0 ? 1 : w);
-#pragma unroll
-  for (int j = 0; j < kBlocks; ++j) {
-    if (j > w) break;
-    float x[2][4];  // [row block][element of the row]
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const int column = 16 * j + 8 * half + 2 * l.t;
-      float decay[4];
-      if (j == w) {
-        Decays(gates, row).of(gates, column, decay);
-#pragma unroll
-        for (int e = 0; e < 4; ++e) {
-          const int past = column + e % 2 - (row + 8 * (e / 2));  // columns past the diagonal
-          x[e / 2][2 * half + e % 2] = past < (kP ? 1 : 0) ? beta[e / 2] * decay[e] * products[2 * j + half][e] : 0.0f;
-        }
-      } else {
-        const float2 m = *reinterpret_cast<const float2*>(&to_m[column]);
-#pragma unroll
-        for (int e = 0; e < 4; ++e)
-          x[e / 2][2 * half + e % 2] = from_m[e / 2] * (e % 2 ? m.y : m.x) * products[2 * j + half][e];
-      }
-    }
+  const auto take = [](const float(&x)[2][4], auto act) {  // x: [row block][element of the row]
     const float4 rows[2] = {make_float4(x[0][0], x[0][1], x[0][2], x[0][3]),
                             make_float4(x[1][0], x[1][1], x[1][2], x[1][3])};
-    store(j, rows);
+    act(rows);
+  };
+  float own[2][4], x[2][4];
+#pragma unroll
+  for (int j = 0; j < kBlocks; ++j)
+    if (j == w)
+#pragma unroll
+      for (int e = 0; e < 8; ++e) own[e / 4][e % 4] = products[2 * j + e / 4][e % 4];
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const int column = 16 * w + 8 * half + 2 * l.t;
+    float decay[4];
+    Decays(gates, row).of(gates, column, decay);
+#pragma unroll
+    for (int e = 0; e < 4; ++e) {
+      const int past = column + e % 2 - (row + 8 * (e / 2));  // columns past the diagonal
+      x[e / 2][2 * half + e % 2] = past < (kP ? 1 : 0) ? beta[e / 2] * decay[e] * own[half][e] : 0.0f;
+    }
+  }
+  take(x, diagonal);
+#pragma unroll
+  for (int j = 0; j < kBlocks - 1; ++j) {
+    if (j >= w) break;
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const float2 m = *reinterpret_cast<const float2*>(&to_m[16 * j + 8 * half + 2 * l.t]);
+#pragma unroll
+      for (int e = 0; e < 4; ++e)
+        x[e / 2][2 * half + e % 2] = from_m[e / 2] * (e % 2 ? m.y : m.x) * products[2 * j + half][e];
+    }
+    take(x, [&](const float4(&rows)[2]) { store(j, rows); });
   }
 }
 
-// A product's result [16, 32], rows of X^T, as block column `column` of rows 32 .. of X0.
-__device__ inline void store_transposed(float* X0, int column, const float (&x)[4][4]) {
+// A product's result [16, 32], rows of X^T, as block column `column` of X10.
+__device__ inline void store_transposed(float* X10, int column, const float (&x)[4][4]) {
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     float4 rows[2];
@@ -174,7 +183,7 @@ __device__ inline void store_transposed(float* X0, int column, const float (&x)[
       transpose(rows[n].x, rows[n].y);
       transpose(rows[n].z, rows[n].w);
     }
-    store_tile(X0, 2 + half, column, rows);
+    store_tile(X10, half, column, rows);
   }
 }
 
@@ -200,13 +209,13 @@ __device__ void make_X10(Factors& out, int J, const TeamBarriers& barriers) {
     std::uint32_t a[4];
 #pragma unroll
     for (int e = 0; e < 4; ++e)  // columns 16 J .. of rows 8 k .. of D_0, in the order of OperandTf32
-      a[e] = __float_as_uint(out.X0[place(8 * k + 2 * l.t + e / 2, 16 * J + l.group + 8 * (e % 2))]);
+      a[e] = __float_as_uint(out.D0[place(8 * k + 2 * l.t + e / 2, 16 * J + l.group + 8 * (e % 2))]);
 #pragma unroll
     for (int n = 0; n < 4; ++n) {
-      const int row = kHalf + 8 * n + l.group;
-      ptx::mma_m16n8k8_tf32(
-          T[n], a,
-          {__float_as_uint(out.X0[place(row, 8 * k + 2 * l.t)]), __float_as_uint(out.X0[place(row, 8 * k + 2 * l.t + 1)])});
+      const int row = 8 * n + l.group;
+      ptx::mma_m16n8k8_tf32(T[n], a,
+                            {__float_as_uint(out.X10[place(row, 8 * k + 2 * l.t)]),
+                             __float_as_uint(out.X10[place(row, 8 * k + 2 * l.t + 1)])});
     }
   }
   barriers.X10();  // A_10 has been read
@@ -219,28 +228,30 @@ __device__ void make_X10(Factors& out, int J, const TeamBarriers& barriers) {
       const int row = 8 * n + l.group;
       ptx::mma_m16n8k8_tf32(
           x[n], a.hi,
-          {__float_as_uint(out.X1[place(row, 8 * k + 2 * l.t)]), __float_as_uint(out.X1[place(row, 8 * k + 2 * l.t + 1)])});
+          {__float_as_uint(out.D1[place(row, 8 * k + 2 * l.t)]), __float_as_uint(out.D1[place(row, 8 * k + 2 * l.t + 1)])});
     }
   }
 #pragma unroll
   for (int e = 0; e < 16; ++e) x[e / 4][e % 4] = -x[e / 4][e % 4];
-  store_transposed(out.X0, J, x);
+  store_transposed(out.X10, J, x);
 }
 
 // A team: block row w of A from k k^T, then X. Of the diagonal halves warps 2 h and 2 h + 1 make half h: D_10 = -D_11 A_10
 // D_00, blocks of 16, by products in 3 x tf32 (22 bits), on D^T, so that a product's result is the next one's operand a.
-// Warps whose w % 2 is kD10 make D_10, the others X_10.
-template <int kD10, class Factors>
+// Warps whose w % 2 is kD10 make D_10, the others X_10, while the first do what they find aside.
+template <int kD10, class Factors, class Aside>
 __device__ void make_X(const Rows64& kk, const Gates& gates, const BlockDecays& decays, int w, HalfFactors& factors,
-                       Factors& out, const TeamBarriers& barriers) {
+                       Factors& out, const TeamBarriers& barriers, Aside aside) {
   const Lane l;
   const int half = w / 2;
-  float* D = half == 0 ? out.X0 : out.X1;
-  decay_row<false>(kk, gates, decays, 1.0f, w, [&](int j, const float4(&rows)[2]) {
-    if (j == w) return store_block(factors.diagonal[w], rows);
-    if (j / 2 == half) return store_block(factors.below[half], rows);
-    store_tile(out.X0, w, j, rows);  // A_10
-  });
+  float* D = half == 0 ? out.D0 : out.D1;
+  decay_row<false>(
+      kk, gates, decays, 1.0f, w,
+      [&](int j, const float4(&rows)[2]) {
+        if (j / 2 == half) return store_block(factors.below[half], rows);
+        store_tile(out.X10, w - 2, j, rows);  // A_10
+      },
+      [&](const float4(&rows)[2]) { store_block(factors.diagonal[w], rows); });
   __syncwarp();  // A_ww is there
   float x[16];
   invert_block<16 + 4>(factors.diagonal[w][0], x);
@@ -274,18 +285,24 @@ __device__ void make_X(const Rows64& kk, const Gates& gates, const BlockDecays& 
     store_tile(D, 1, 0, rows);
   }
   barriers.team0();  // D_0, D_1 and A_10 are there
-  if (w % 2 != kD10) make_X10(out, half, barriers);
+  if (w % 2 != kD10)
+    make_X10(out, half, barriers);
+  else
+    aside();
 }
 
 // Team 1: block row w of scale P from q k^T.
 template <class Factors>
 __device__ void make_P(const Rows64& qk, const Gates& gates, const BlockDecays& decays, float scale, int w, Factors& out) {
-  decay_row<true>(qk, gates, decays, scale, w, [&](int j, const float4(&rows)[2]) {
-    if (j < 2)
-      store_tile(out.P0, w, j, rows);
-    else
-      store_tile(out.P1, w - 2, j - 2, rows);
-  });
+  decay_row<true>(
+      qk, gates, decays, scale, w,
+      [&](int j, const float4(&rows)[2]) {
+        if (j < 2)
+          store_tile(out.P0, w, j, rows);
+        else
+          store_tile(out.P1, w - 2, j - 2, rows);
+      },
+      [&](const float4(&rows)[2]) { store_tile(w < 2 ? out.P0 : out.P1, w % 2, w % 2, rows); });
 }
 
 // One warp: gates, decays and vectors of a chunk and value head.
@@ -305,7 +322,8 @@ template <int kThreads, class Factors>
 __device__ void tap_inverse(const Factors& out, float* tap) {
   for (int at = threadIdx.x % kThreads; at < kC * kC; at += kThreads) {
     const int i = at / kC, j = at % kC;
-    tap[at] = j < kHalf ? out.X0[place(i, j)] : i < kHalf ? 0.0f : out.X1[place(i - kHalf, j - kHalf)];
+    const float* X = i < kHalf ? out.D0 : j < kHalf ? out.X10 : out.D1;
+    tap[at] = i < kHalf && j >= kHalf ? 0.0f : X[place(i % kHalf, j % kHalf)];
   }
 }
 

@@ -6,7 +6,25 @@
 
 namespace deltagauge::kernels::gdn::chunk_sm90 {
 
-inline constexpr int kPlaces = 3;  // of chunks in shared memory
+inline constexpr int kFusedD = 128;  // K and V
+inline constexpr int kPlaces = 3;    // of chunks in shared memory
+
+// Factors of a chunk in shared memory, as Factors90. Operand b takes all 64 rows of a tile: those of P1's without elements
+// stand before it as zeros. X's tiles have rows 32 .. 63 first, so that the same zeros follow D1, and a X^T has its columns
+// 32 .. 63 first.
+struct alignas(1024) FusedFactors {
+  float X10[kHalf * kHalf], D0[kHalf * kHalf], P0[kC * kHalf], D1[kHalf * kHalf], zero[kHalf * kHalf], P1[kHalf * kHalf];
+};
+// ChunkAt with these.
+template <class Io>
+struct FusedChunk {
+  const Keys90<Io, kFusedD>& keys;
+  const FusedFactors& factors;
+  const Vectors90& vectors;
+  Io (&v)[kC * 64];
+  ptx::Mbarrier &full, &read, &done;
+  std::uint32_t parity;
+};
 
 // x *= factor of the token, scale of the row.
 __device__ inline void scale_rows(Rows64& x, const float (&factors)[kC], const float (&scale)[2], int t) {
@@ -44,15 +62,17 @@ __device__ void resid(Rows64& r, const Io (&from)[kC * 64], const Vectors90& vec
   }
 }
 
-// at(turn, i) is where it finds the chunk of a turn, its factors at place i of two; find(work) finds the block's work again,
+// at(turn, index) is where it finds chunk `index`, whose turn that is; find(work) finds the block's work again,
 // which is not kept in registers through the loop. No branch and no wait but wgmma's stands
 // between a product's start and its end: ptxas would wait after every one.
-template <class Io, int kD, bool kTaps, class At, class Find>
+template <class Io, bool kTaps, class At, class Find>
 __device__ void run_state_beside(const Params& p, const Maps90& maps, const Work& work, int column, int barrier, At at,
                                  Find find) {
-  constexpr bool kScaled = std::is_same_v<Io, __half>;
+  static_assert(!std::is_same_v<Io, __half>);  // scaled rows would not fit the registers
+  constexpr int kD = kFusedD;
   constexpr std::uint64_t kQ = sizeof(Keys90<Io, kD>::k) / 16;
-  constexpr std::uint64_t kX0 = 0, kX1 = kC * kHalf * 4 / 16, kP0 = 2 * kX1, kP1 = 3 * kX1;  // with their zeros
+  constexpr std::uint64_t kD1 = offsetof(FusedFactors, D1) / 16, kP0 = offsetof(FusedFactors, P0) / 16,
+                          kP1 = offsetof(FusedFactors, zero) / 16;
   const Args& a = p.args;
   const int thread = ptx::thread_id();
   const int lane = thread % 32, w = thread / 32 % 4, own = column + 16 * w;  // own: the warp's V rows
@@ -76,25 +96,26 @@ __device__ void run_state_beside(const Params& p, const Maps90& maps, const Work
   Turn<kPlaces> turn, last;
   state.make_operand();
   for (int index = 0; index < chunks; ++index) {
-    const ChunkAt<Io, kD> chunk = at(turn, index % 2);
-    const Tiles90 tiles(chunk);
+    const FusedChunk<Io> chunk = at(turn, index);
+    const std::uint64_t k = ptx::wgmma_rows(shared_address(&chunk.keys)),
+                        factors = ptx::wgmma_rows(shared_address(&chunk.factors));
     const Vectors90& vectors = chunk.vectors;
     if constexpr (kTaps)
       if (a.tap_S != nullptr)
         store_state(a.tap_S + (((tap_block + index) * a.HV + work.h) * kD + own) * kD, state.S, l.group, l.t);
-    chunk.full.wait(chunk.parity);
+    chunk.full.wait_asleep(chunk.parity);
     Rows64 r, o;
     ptx::wgmma_pin(r);
     ptx::wgmma_pin(o);
     ptx::wgmma_fence();
-    multiply_state<Io, kD>(r, state.s, tiles.keys);
-    multiply_state<Io, kD>(o, state.s, tiles.keys + kQ);
+    multiply_state<Io, kD>(r, state.s, k);
+    multiply_state<Io, kD>(o, state.s, k + kQ);
     ptx::wgmma_wait<0>();
     ptx::wgmma_pin(r);
     ptx::wgmma_pin(o);
     if (elected && index > 0) {
       ptx::bulk_store_wait();
-      at(last, 0).done.arrive();  // o of the chunk before this one has left shared memory
+      at(last, index - 1).done.arrive();  // o of the chunk before this one has left shared memory
     }
     const float whole = vectors.decay_in[kC - 1];
     if (whole == 0.0f) {
@@ -103,46 +124,50 @@ __device__ void run_state_beside(const Params& p, const Maps90& maps, const Work
     }
     resid<Io>(r, chunk.v, vectors, state.scale, w, lane);
 
-    Rows64 v_new;
+    Rows64 v_new;  // tokens 32 .. 63, then 0 .. 31
     ptx::wgmma_pin(r);
     ptx::wgmma_pin(v_new);
     ptx::wgmma_fence();
-    multiply_triangle(v_new, r, tiles.factors + kX0, tiles.factors + kX1, false);
+    multiply_triangle(v_new, r, factors, factors + kD1, false);
     scale_rows(o, vectors.decay_read, state.scale.up, l.t);
-    if constexpr (!kScaled) decay_state<Io>(state.S, r, whole);  // of r nothing is used
-    ptx::wgmma_wait<0>();                                        // v_new
+    decay_state<Io>(state.S, r, whole);  // of r nothing is used
+    ptx::wgmma_wait<0>();                // v_new
     ptx::wgmma_pin(v_new);
 
-    RowScale scale;
     std::uint32_t u[kC / 16][4], lo[4];
-    {
-      Rows64 decayed;
-      Pairs64 decay;
-      load_pairs(vectors.decay_out, l.t, decay);
 #pragma unroll
-      for (int e = 0; e < 4 * (kC / 8); ++e)
-        decayed[e / 4][e % 4] = v_new[e / 4][e % 4] * (e % 2 ? decay[e / 4].y : decay[e / 4].x);
-      if constexpr (kScaled) scale = decay_state<Io>(state.S, decayed, whole);
+    for (int j = 0; j < kC / 16; ++j) {
+      float decayed[2][4];
 #pragma unroll
-      for (int j = 0; j < kC / 16; ++j) Warp<Io>::to_operand(decayed[2 * j], decayed[2 * j + 1], scale.down, u[j], lo);
+      for (int n = 0; n < 2; ++n) {
+        const float2 decay = *reinterpret_cast<const float2*>(&vectors.decay_out[16 * j + 8 * n + 2 * l.t]);
+        float(&x)[4] = v_new[(2 * j + n) ^ kHalf / 8];
+#pragma unroll
+        for (int e = 0; e < 4; ++e) {
+          decayed[n][e] = x[e] * (e % 2 ? decay.y : decay.x);
+          x[e] *= kTf32Up;
+        }
+      }
+      Warp<Io>::to_operand(decayed[0], decayed[1], state.scale.down, u[j], lo);
     }
-#pragma unroll
-    for (int e = 0; e < 4 * (kC / 8); ++e) v_new[e / 4][e % 4] *= kTf32Up;
     if constexpr (kTaps)
-      if (a.tap_v_new != nullptr)
+      if (a.tap_v_new != nullptr) {
+        Rows64 in_order;
+#pragma unroll
+        for (int e = 0; e < 4 * (kC / 8); ++e) in_order[e / 4][e % 4] = v_new[e / 4 ^ kHalf / 8][e % 4];
         tap_rows(
-            v_new, [](float x) { return __uint_as_float(__float_as_uint(x) & ~0x1fffu); },
+            in_order, [](float x) { return __uint_as_float(__float_as_uint(x) & ~0x1fffu); },
             a.tap_v_new + ((work.begin + std::int64_t{index} * kC) * a.HV + work.h) * kD + own, a.HV * kD, work.valid(index),
             l.group, l.t);
+      }
     ptx::wgmma_pin(state.S);
     ptx::wgmma_pin(v_new);
     ptx::wgmma_pin(o);
     ptx::wgmma_fence();
-    add_to_state<Io, kD>(state.S, u, tiles.keys + (std::uint64_t{(kTileBytes >> 4) - 1} << 16));  // wgmma_columns of k
-    multiply_triangle(o, v_new, tiles.factors + kP0, tiles.factors + kP1, true);
+    add_to_state<Io, kD>(state.S, u, k + (std::uint64_t{(kTileBytes >> 4) - 1} << 16));  // wgmma_columns of k
+    multiply_triangle<true>(o, v_new, factors + kP0, factors + kP1, true);
     ptx::wgmma_wait<1>();  // S
     ptx::wgmma_pin(state.S);
-    unscale<Io>(state.S, scale);
     state.make_operand();
     ptx::wgmma_wait<0>();  // o
     ptx::wgmma_pin(o);
@@ -158,7 +183,7 @@ __device__ void run_state_beside(const Params& p, const Maps90& maps, const Work
   Work last_work;
   find(last_work);
   if (full < chunks)  // the rest of the box belongs to others
-    store_rows(at(last, 0).v, w,
+    store_rows(at(last, full).v, w,
                static_cast<Io*>(a.o) + ((last_work.begin + std::int64_t{full} * kC) * a.HV + last_work.h) * kD + own,
                a.HV * kD, last_work.valid(full), lane);
   if (elected) ptx::bulk_store_wait();

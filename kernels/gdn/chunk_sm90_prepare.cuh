@@ -108,7 +108,7 @@ __global__ void __launch_bounds__(kPairs* kPrepareThreads, 1) prepare(const __gr
       }
       if (head == 0) announce(item);
       if (team == 0)
-        make_X<0>(products, smem.gates[one], smem.decays[one], w, smem.factors, smem.out, barriers);
+        make_X<0>(products, smem.gates[one], smem.decays[one], w, smem.factors, smem.out, barriers, [] {});
       else
         make_P(products, smem.gates[one], smem.decays[one], a.scale, w, smem.out);
       ptx::fence_async_shared();

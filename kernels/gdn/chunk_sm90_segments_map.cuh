@@ -65,8 +65,8 @@ __device__ void load_map_chunks(const Params& p, const Maps90& maps, const Work&
 #pragma unroll
     for (int c = 0; c < Shape::D / 64; ++c)
       ptx::tensor_load(stage.k[c], maps.k, row, static_cast<int>(work.hk), 64 * c, stage.full);
-    ptx::bulk_load(stage.X0, from.X0, sizeof from.X0, stage.full);
-    ptx::bulk_load(stage.X1, from.X1, sizeof from.X1, stage.full);
+    ptx::bulk_load(stage.X0, from.D0, sizeof from.D0 + sizeof from.X10, stage.full);
+    ptx::bulk_load(stage.X1, from.D1, sizeof from.D1, stage.full);
     ptx::bulk_load(&stage.vectors, &from.vectors, sizeof from.vectors, stage.full);
     if (!transition) {
 #pragma unroll

@@ -70,8 +70,8 @@ __device__ void run_loader(const Params& p, const Maps90& maps, const Work& work
     stage.full.arrive_expect(kRecordBytes + (full ? sizeof stage.keys + sizeof stage.v : 0));
     if (full) stage.keys.load(maps, row, static_cast<int>(work.hk), stage.full);
     const Record90& from = records[chunk * a.HV];
-    ptx::bulk_load(stage.factors.X0, from.X0, sizeof from.X0, stage.full);
-    ptx::bulk_load(stage.factors.X1, from.X1, sizeof from.X1 + sizeof from.P0, stage.full);
+    ptx::bulk_load(stage.factors.D0, from.D0, sizeof from.D0 + sizeof from.X10, stage.full);
+    ptx::bulk_load(stage.factors.D1, from.D1, sizeof from.D1 + sizeof from.P0, stage.full);
     ptx::bulk_load(stage.factors.P1, from.P1, sizeof from.P1, stage.full);
     ptx::bulk_load(&stage.vectors, &from.vectors, sizeof from.vectors, stage.full);
     if (full) {

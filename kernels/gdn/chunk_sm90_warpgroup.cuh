@@ -76,12 +76,14 @@ __device__ std::uint32_t columns_at(const Io (&v)[kC * 64], int row, int w, int 
 }
 
 // d += a X^T (add, else =) for the tiles X0 and X1 of a lower triangular X [64, 64] and a [64, 64] in tf32; committed. The
-// tensor core cuts a.
-__device__ inline void multiply_triangle(Rows64& d, const Rows64& a, std::uint64_t X0, std::uint64_t X1, bool add) {
+// tensor core cuts a. kSwapped: of a's columns the second half stands before the first.
+template <bool kSwapped = false>
+__device__ void multiply_triangle(Rows64& d, const Rows64& a, std::uint64_t X0, std::uint64_t X1, bool add) {
 #pragma unroll
   for (int step = 0; step < kC / 8; ++step) {
-    const std::uint32_t operand[4] = {__float_as_uint(a[step][0]), __float_as_uint(a[step][2]), __float_as_uint(a[step][1]),
-                                      __float_as_uint(a[step][3])};  // as OperandTf32
+    const float(&x)[4] = a[kSwapped ? step ^ kHalf / 8 : step];
+    const std::uint32_t operand[4] = {__float_as_uint(x[0]), __float_as_uint(x[2]), __float_as_uint(x[1]),
+                                      __float_as_uint(x[3])};  // as OperandTf32
     ptx::wgmma_m64n64k8_tf32(d, operand, (step < kHalf / 8 ? X0 : X1) + 2 * (step % (kHalf / 8)), add || step > 0);
   }
   ptx::wgmma_commit();

@@ -84,18 +84,18 @@ struct Variant {
   bool persistent;        // whether it has a persistent schedule beside the static one
   bool taps;              // whether it gives tap_Ainv, tap_S and tap_v_new
   int sm = 0;             // the one compute capability, times ten, that it runs on; 0: any from 80
-  bool trial = false;     // no run on a device has been recorded yet: host.* judge it, no cuda.* backend offers it
   // Tokens of a segment: the bits of a longer sequence depend on where a call starts it. 0: no segments.
   std::int64_t segment = 0;
-  // A quantity without one was safe to the end of the search; of a trial nothing was searched.
+  // A quantity without one was safe to the end of the search.
   std::span<const Limit> limits{};
 };
 std::span<const Variant> variants();
 
 const Variant& find_variant(std::string_view name);  // throws Error naming the known ones
 
-// The variant "auto" stands for in the calls below: where sequences are on average at least one chunk of 64 long, chunk_sm90
-// on the device it is for and chunk_sm80 elsewhere, when they support args; else recurrent. Looks at sizes and dtypes only.
+// The variant "auto" stands for in the calls below: where sequences are on average at least one chunk of 64 long, on sm_90
+// chunk_sm90_segments for few heads and long sequences, chunk_sm90_fused for many (sequence, head) pairs with HK = HV, else
+// chunk_sm90; elsewhere chunk_sm80; when they support args; else recurrent. Looks at sizes and dtypes only.
 // sm: compute capability of the device times ten, 0: any.
 std::string_view pick(const Args& args, int sm = 0);
 // Why variant cannot run args (expected and got), or nothing. Looks at sizes and dtypes only, never at pointers.

@@ -16,6 +16,7 @@ constexpr bool fits_any(std::int64_t K, std::int64_t V) {
   return K >= 1 && K <= kMaxHeadSize && V >= 1 && V <= kMaxHeadSize;
 }
 constexpr bool fits_chunk(std::int64_t K, std::int64_t V) { return K == V && (K == 64 || K == 128); }
+constexpr bool fits_128(std::int64_t K, std::int64_t V) { return K == 128 && V == 128; }
 
 #ifdef DELTAGAUGE_SM90A
 constexpr bool kBuiltForSm90a = true;
@@ -34,6 +35,7 @@ constexpr Limit kChunkLimits[] = {
     {"v", DType::bf16, 2.7980229028862875e+38}, {"h0", DType::bf16, 1.2328547067844927e+38}, {"h0", DType::f16, 143982512}};
 constexpr Limit kChunk90Limits[] = {
     {"v", DType::bf16, 2.7980229028862875e+38}, {"h0", DType::bf16, 1.2328547067844927e+38}, {"h0", DType::f16, 440530976}};
+constexpr Limit kFusedLimits[] = {{"v", DType::bf16, 2.7980229028862875e+38}, {"h0", DType::bf16, 1.2328547067844927e+38}};
 constexpr Limit kSplitLimits[] = {{"v", DType::bf16, 2.7980229028862875e+38},
                                   {"h0", DType::bf16, 1.2308092257759644e+38},
                                   {"h0", DType::f16, 274596036608}};
@@ -72,18 +74,18 @@ constexpr Variant kVariants[] = {
      .limits = kChunk90Limits},
     {.name = "chunk_sm90_fused",
      .staging = "chunk_sm90.plain",
-     .summary = "the arithmetic of chunk_sm90 in one kernel without a workspace; not run on a device yet",
-     .io = "bf16 f16",
-     .head_sizes = "K = V, 64 or 128",
-     .fits = fits_chunk,
+     .summary = "the arithmetic of chunk_sm90 in one kernel without a workspace, for many (sequence, head) pairs",
+     .io = "bf16",
+     .head_sizes = "K = V = 128",
+     .fits = fits_128,
      .alignment = 16,
      .persistent = false,
      .taps = true,
      .sm = 90,
-     .trial = true},
+     .limits = kFusedLimits},
     {.name = "chunk_sm90_segments",
      .staging = "chunk_sm90.plain",
-     .summary = "as chunk_sm90, segments of 4096 tokens side by side: few heads, long sequences; not run on a device yet",
+     .summary = "as chunk_sm90, segments of 4096 tokens side by side: few heads, long sequences",
      .io = "bf16 f16",
      .head_sizes = "K = V, 64 or 128",
      .fits = fits_chunk,
@@ -91,8 +93,8 @@ constexpr Variant kVariants[] = {
      .persistent = false,
      .taps = true,
      .sm = 90,
-     .trial = true,
-     .segment = kSegment},
+     .segment = kSegment,
+     .limits = kChunk90Limits},
     {.name = "chunk_sm80_split",
      .staging = "chunk_sm80.split",
      .summary = "as chunk_sm80, every operand but q and k as hi + lo: a smaller error, more time",
@@ -125,7 +127,15 @@ const Variant& find_variant(std::string_view name) {
 
 std::string_view pick(const Args& args, int sm) {
   if (args.T < 64 * args.N) return "recurrent";
-  if (!unsupported_device("chunk_sm90", sm) && !unsupported("chunk_sm90", args)) return "chunk_sm90";
+  const auto usable = [&](std::string_view variant) {
+    return !unsupported_device(variant, sm) && !unsupported(variant, args);
+  };
+  // As measured on 132 multiprocessors (docs/performance.md): segments where states of 64 V rows leave three quarters of
+  // them idle, one kernel where a block a pair fills nearly two rounds and no heads share k and q.
+  const std::int64_t pairs = args.N * args.HV;
+  if (pairs <= 16 && args.T >= 4 * kSegment * args.N && usable("chunk_sm90_segments")) return "chunk_sm90_segments";
+  if (pairs >= 240 && args.HK == args.HV && usable("chunk_sm90_fused")) return "chunk_sm90_fused";
+  if (usable("chunk_sm90")) return "chunk_sm90";
   return unsupported("chunk_sm80", args) ? "recurrent" : "chunk_sm80";
 }
 

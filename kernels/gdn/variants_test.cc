@@ -111,6 +111,21 @@ TEST(Variants, AutoTakesChunksWhereTheyFitAndSequencesAreLongEnough) {
   EXPECT_EQ(pick(shape(640, 11, 128, 128)), "recurrent");
   EXPECT_EQ(pick(shape(640, 10, 128, 128)), "chunk_sm80");
   EXPECT_EQ(pick(shape(640, 1, 96, 192)), "recurrent");
+  if (unsupported_device("chunk_sm90", 90)) return;
+  const auto sm90 = [](std::int64_t T, std::int64_t N, std::int64_t HK, std::int64_t HV, DType io) {
+    Args args = shape(T, N, 128, 128);
+    args.HK = HK;
+    args.HV = HV;
+    args.io = io;
+    return pick(args, 90);
+  };
+  EXPECT_EQ(sm90(32768, 1, 2, 8, DType::bf16), "chunk_sm90_segments");
+  EXPECT_EQ(sm90(32768, 2, 2, 8, DType::f16), "chunk_sm90_segments");
+  EXPECT_EQ(sm90(32768, 3, 2, 8, DType::bf16), "chunk_sm90");
+  EXPECT_EQ(sm90(16383, 1, 2, 8, DType::bf16), "chunk_sm90");
+  EXPECT_EQ(sm90(32768, 8, 32, 32, DType::bf16), "chunk_sm90_fused");
+  EXPECT_EQ(sm90(32768, 8, 32, 32, DType::f16), "chunk_sm90");
+  EXPECT_EQ(sm90(32768, 8, 16, 32, DType::bf16), "chunk_sm90");
   EXPECT_EQ(unsupported_device("chunk_sm90", 80).value_or(""), "device: expected sm_90, got sm_80");
   EXPECT_FALSE(unsupported_device("chunk_sm80", 120));
 }

@@ -145,7 +145,6 @@ std::unique_ptr<Backend> cuda_gdn(std::string_view variant) {
 
 void add_cuda_backends(Registry& registry) {
   for (const gdn::Variant& variant : gdn::variants()) {
-    if (variant.trial) continue;
     auto backend = std::make_unique<CudaBackend>(gdn_kernel(kCalls, variant, gdn::Schedule::automatic));
     if (variant.persistent)
       for (const auto schedule : {gdn::Schedule::static_grid, gdn::Schedule::persistent})

@@ -322,7 +322,7 @@ std::unique_ptr<StagedOp> cuda_op(std::string_view name) {
 
 void add_cuda_ops(StagedOps& ops) {
   for (const gdn::Variant& variant : gdn::variants())
-    if (auto op = variant.trial ? nullptr : cuda_op(variant.name)) ops.push_back(std::move(op));
+    if (auto op = cuda_op(variant.name)) ops.push_back(std::move(op));
 }
 
 }  // namespace deltagauge::validate::cp
