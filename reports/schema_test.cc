@@ -149,7 +149,7 @@ TEST(Recorded, reports_passed_on_a_device_and_say_which_commit) {
 TEST(Recorded, chunk_sm90_halves_the_error_of_the_best_other_kernel_where_keys_resemble_each_other) {
   const std::string root = DELTAGAUGE_SOURCE_DIR;
   const Json config = Json::parse(read_file(root + "/configs/gdn/accuracy.json"));
-  const Report report = load_report(root + "/reports/recorded/h200/accuracy_sm90.json");
+  const Report report = load_report(root + "/reports/recorded/h200/accuracy.json");
   int rows = 0, halved = 0;
   for (const Json& group : config["grid"]) {
     if (!group.contains("ceilings")) continue;

@@ -16,7 +16,7 @@ namespace deltagauge::kernels::gdn {
 // capacity T, N could need, and those without work end at once. A persistent one has as many blocks as the device holds at
 // once, and they walk over the work that cu_seqlens and the pool say there is.
 enum class Schedule : std::uint8_t {
-  automatic,  // persistent where a static grid would be more than a few rounds of resident blocks (kernels/gdn/schedule.h)
+  automatic,  // the static one; measured in docs/ladder.md#schedules
   static_grid,
   persistent,
 };
@@ -94,8 +94,8 @@ std::span<const Variant> variants();
 const Variant& find_variant(std::string_view name);  // throws Error naming the known ones
 
 // The variant "auto" stands for in the calls below: where sequences are on average at least one chunk of 64 long, on sm_90
-// chunk_sm90_segments for few heads and long sequences, chunk_sm90_fused for many (sequence, head) pairs with HK = HV, else
-// chunk_sm90; elsewhere chunk_sm80; when they support args; else recurrent. Looks at sizes and dtypes only.
+// chunk_sm90_segments for few heads and long sequences, chunk_sm90_fused for many (sequence, head) pairs, else chunk_sm90;
+// elsewhere chunk_sm80; when they support args; else recurrent. Looks at sizes and dtypes only.
 // sm: compute capability of the device times ten, 0: any.
 std::string_view pick(const Args& args, int sm = 0);
 // Why variant cannot run args (expected and got), or nothing. Looks at sizes and dtypes only, never at pointers.

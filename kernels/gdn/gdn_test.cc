@@ -115,10 +115,11 @@ class Call {
   std::map<std::string, Buffer> device_;
 };
 
+// Cases that all variants take have bf16 and K = V = 128.
 class Gdn : public GpuTest {};
 
 TEST_F(Gdn, ACapturedCallGivesTheBitsOfAnEagerOne) {
-  const Case c = parse_id("gdn/fwd/len=130+0+1+70,HK=2,HV=4,K=64,V=64,cap=210/bf16/h0=normal=1");
+  const Case c = parse_id("gdn/fwd/len=130+0+1+70,HK=2,HV=4,K=128,V=128,cap=210/bf16/h0=normal=1");
   const Tensors inputs = make_inputs(c);
   for (const Variant& variant : variants()) {
     Call call(variant.name, c.problem, inputs);
@@ -138,7 +139,7 @@ TEST_F(Gdn, ACapturedCallGivesTheBitsOfAnEagerOne) {
 TEST_F(Gdn, ARawGateWithoutALogGivesTheBitsOfALogZero) {
   for (const char* axes :
        {"gate=edge", "gate=edge/fast", "gate=strong/transform=bounded", "gate=edge/transform=bounded/fast"}) {
-    const Case c = parse_id("gdn/fwd/len=70+1+130,HK=1,HV=6,K=64,V=64/bf16/raw_gate=on/A_log[*]=0/" + std::string(axes));
+    const Case c = parse_id("gdn/fwd/len=70+1+130,HK=1,HV=6,K=128,V=128/bf16/raw_gate=on/A_log[*]=0/" + std::string(axes));
     const Tensors inputs = make_inputs(c);
     for (const Variant& variant : variants()) {
       Call zero(variant.name, c.problem, inputs), absent(variant.name, c.problem, inputs);
@@ -153,7 +154,7 @@ TEST_F(Gdn, ARawGateWithoutALogGivesTheBitsOfALogZero) {
 
 TEST_F(Gdn, EmptySequencesPassTheirStateThroughInPlace) {
   for (const char* state : {"f32", "bf16"}) {
-    const Case c = parse_id("gdn/fwd/len=0x5,HK=1,HV=2,K=64,V=64,cap=7/bf16/h0=normal=1/state=" + std::string(state));
+    const Case c = parse_id("gdn/fwd/len=0x5,HK=1,HV=2,K=128,V=128,cap=7/bf16/h0=normal=1/state=" + std::string(state));
     const Tensors inputs = make_inputs(c);
     for (const Variant& variant : variants()) {
       Call call(variant.name, c.problem, inputs);
@@ -172,7 +173,7 @@ TEST_F(Gdn, APoolGivesTheBitsOfGatheredStatesAndKeepsTheOthers) {
   for (const char* more : {"/idx=permuted=1", "/idx=permuted=1/state=bf16", "/idx=permuted=1/slot_pad=64",
                            "/idx=permuted=1/state=bf16/slot_pad=64/has=off", "/idx=holes=3/has=mixed"}) {
     const Case c =
-        parse_id("gdn/fwd/len=70+0+130+1+64+0,HK=1,HV=2,K=64,V=64,cap=300/bf16/h0=normal=1/slots=9" + std::string(more));
+        parse_id("gdn/fwd/len=70+0+130+1+64+0,HK=1,HV=2,K=128,V=128,cap=300/bf16/h0=normal=1/slots=9" + std::string(more));
     const Problem& p = c.problem;
     const Tensors inputs = make_inputs(c);
     const auto slots = p.state_indices();
@@ -215,7 +216,7 @@ TEST_F(Gdn, APoolGivesTheBitsOfGatheredStatesAndKeepsTheOthers) {
 
 // Indices at and past the end of the pool, and far below 0, count as no slot: nothing outside is touched.
 TEST_F(Gdn, IndicesOutsideThePoolTouchNothing) {
-  const Case c = parse_id("gdn/fwd/len=70+1+0+5,HK=1,HV=2,K=64,V=64/bf16/h0=normal=1/slots=6/has=mixed");
+  const Case c = parse_id("gdn/fwd/len=70+1+0+5,HK=1,HV=2,K=128,V=128/bf16/h0=normal=1/slots=6/has=mixed");
   Tensors inputs = make_inputs(c);
   const std::int32_t bad[] = {6, 2147483647, 7, -2147483647};
   std::copy(std::begin(bad), std::end(bad), inputs.find("state_indices")->second.as<std::int32_t>().begin());
@@ -232,7 +233,7 @@ TEST_F(Gdn, IndicesOutsideThePoolTouchNothing) {
 
 // C053. A slot whose first element passes 2^31: an offset cut to 32 bits reads or writes elsewhere.
 TEST_F(Gdn, SlotsPast2To31ElementsAreReached) {
-  const Case c = parse_id("gdn/fwd/len=70,HK=1,HV=2,K=64,V=64/bf16/h0=normal=1/state=bf16");
+  const Case c = parse_id("gdn/fwd/len=70,HK=1,HV=2,K=128,V=128/bf16/h0=normal=1/state=bf16");
   const Tensors inputs = make_inputs(c);
   constexpr std::int64_t kStride = std::int64_t{1} << 20, kSlots = 2050;
   const std::size_t bytes = static_cast<std::size_t>(kStride * kSlots) * size_of(DType::bf16);
@@ -301,8 +302,8 @@ TEST_F(Gdn, BadOffsetsDoNotFault) {
     const char* id;
     std::vector<std::int32_t> offsets;
   } cases[] = {
-      {"gdn/fwd/len=10+10+10+10,HK=1,HV=2,K=64,V=64/bf16/h0=normal=1", {-5, 30, 7, 41, 2000000000}},
-      {"gdn/fwd/len=100+100+56,HK=1,HV=2,K=64,V=64/bf16/h0=normal=1", {0, 256, 0, 64}},  // chunks that share a slot
+      {"gdn/fwd/len=10+10+10+10,HK=1,HV=2,K=128,V=128/bf16/h0=normal=1", {-5, 30, 7, 41, 2000000000}},
+      {"gdn/fwd/len=100+100+56,HK=1,HV=2,K=128,V=128/bf16/h0=normal=1", {0, 256, 0, 64}},  // chunks that share a slot
   };
   for (const auto& [id, offsets] : cases) {
     const Case c = parse_id(id);
@@ -317,7 +318,7 @@ TEST_F(Gdn, BadOffsetsDoNotFault) {
 
 // One token a sequence, more sequences than a grid has rows along y or z. Each must give the bits it gives alone.
 TEST_F(Gdn, MoreThan65535SequencesRun) {
-  const Case c = parse_id("gdn/fwd/len=1x66000,HK=1,HV=1,K=64,V=64/bf16/final=off");
+  const Case c = parse_id("gdn/fwd/len=1x66000,HK=1,HV=1,K=128,V=128/bf16/final=off");
   const Tensors inputs = make_inputs(c);
   for (const Variant& variant : variants()) {
     Call call(variant.name, c.problem, inputs);
@@ -342,7 +343,7 @@ TEST_F(Gdn, MoreThan65535SequencesRun) {
 // element 2^31, so an offset cut to 32 bits reads or writes elsewhere.
 TEST_F(Gdn, OffsetsPast2To31ElementsReachTheirRows) {
   constexpr std::int64_t kLength = 64, kSequences = 513;
-  const Case c = parse_id("gdn/fwd/len=64,HK=1024,HV=1024,K=64,V=64/bf16/layout=dense/final=off");
+  const Case c = parse_id("gdn/fwd/len=64,HK=512,HV=512,K=128,V=128/bf16/layout=dense/final=off");
   const Tensors inputs = make_inputs(c);
   Problem big = c.problem;
   big.lengths.assign(kSequences, kLength);

@@ -2,7 +2,7 @@
 // Persistent: as many blocks as the device holds, each of which walks over the items of sequences that have work, found
 // from what stands in device memory. Both run one body on an item, so they give the same bits.
 #pragma once
-#include "kernels/gdn/schedule.h"
+#include "kernels/gdn/gdn.h"
 #include "kernels/gdn/state_slot.cuh"
 #include "kernels/runtime/launch.cuh"
 
@@ -68,17 +68,15 @@ __device__ inline unsigned has_work(const Args& a, std::int64_t n) {
   return rows.begin < rows.end || state_slot(a, n, true).write;
 }
 
-// Enqueues one of the two forms of a kernel that has so many blocks at capacity.
+// Enqueues one of the two forms of a kernel that has so many blocks at capacity. By itself the static one: as measured, it
+// is the faster one but where a server's pool is mostly idle (docs/ladder.md#schedules).
 template <class Params>
 void launch_scheduled(const char* what, void (*fixed)(Params), void (*persistent)(Params), std::int64_t blocks, int threads,
                       std::size_t shared_bytes, cudaStream_t stream, const Params& params) {
-  const Schedule schedule = params.args.schedule;
-  const std::int64_t resident =
-      schedule == Schedule::static_grid ? blocks : runtime::resident_blocks(what, persistent, threads, shared_bytes);
-  if (runs_persistent(schedule, blocks, resident))
-    runtime::launch(what, persistent, blocks < resident ? blocks : resident, threads, shared_bytes, stream, params);
-  else
-    runtime::launch(what, fixed, blocks, threads, shared_bytes, stream, params);
+  if (params.args.schedule != Schedule::persistent)
+    return runtime::launch(what, fixed, blocks, threads, shared_bytes, stream, params);
+  const std::int64_t resident = runtime::resident_blocks(what, persistent, threads, shared_bytes);
+  runtime::launch(what, persistent, blocks < resident ? blocks : resident, threads, shared_bytes, stream, params);
 }
 
 }  // namespace deltagauge::kernels::gdn
