@@ -204,6 +204,26 @@ TEST(HostBackends, SegmentsPromiseNoBitsOfASplitThatMovesThem) {
   EXPECT_EQ(why("ladder.separate", "gdn/fwd/len=1+4097,HK=1,HV=1,K=64,V=64/bf16"), "");
 }
 
+// As Gdn.BadOffsetsDoNotFault on a device: what comes out is not specified, but it ends and keeps to its memory.
+TEST(HostBackends, BadOffsetsEnd) {
+  const struct {
+    const char* id;
+    std::vector<std::int32_t> offsets;
+  } cases[] = {{"gdn/fwd/len=10+10+10+10,HK=1,HV=2,K=128,V=128/bf16/h0=normal=1", {-5, 30, 7, 41, 2000000000}},
+               {"gdn/fwd/len=100+100+56,HK=1,HV=2,K=128,V=128/bf16/h0=normal=1", {0, 256, 0, 64}}};
+  for (const auto& [id, offsets] : cases) {
+    const Case c = parse_id(id);
+    Tensors inputs = make_inputs(c);
+    std::copy(offsets.begin(), offsets.end(), inputs.find("cu_seqlens")->second.as<std::int32_t>().begin());
+    const Registry registry = backends_that_run("mode=shuffled,sms=4");
+    for (const Backend* backend : registry.match("host.gdn.*")) {
+      const auto plan = backend->plan(c.problem, inputs, {});
+      EXPECT_NO_THROW(plan->run()) << backend->name() << " " << id;
+      EXPECT_EQ(plan->audit(), std::vector<std::string>{}) << backend->name() << " " << id;
+    }
+  }
+}
+
 // Runs take the modes in turn where none is named, so that equal bits are those of all modes.
 TEST(HostBackends, BitsMemoryAndTapsAreRight) {
   for (const std::string_view check : {"determinism", "guard", "stages", "packing", "causal"})
