@@ -36,17 +36,18 @@ class OracleBackend : public Backend {
   }
 };
 
-// One way of the reference to answer; its budget is that of `staging`.
+// One way of the reference to answer; its budget is that of `staging`, its chunks may be others.
 class ReferenceBackend : public Backend, public Promises {
  public:
   using Answer = std::function<Tensors(const Problem&, const Tensors& inputs, bool taps)>;
 
-  // op: the same way over ranks, or null.
-  ReferenceBackend(std::string name, std::string summary, const reference::Staging& staging, Answer answer,
-                   std::shared_ptr<const cp::StagedOp> op)
+  // chunk: its tokens a chunk, 0: token by token. op: the same way over ranks, or null.
+  ReferenceBackend(std::string name, std::string summary, const reference::Staging& staging, std::int64_t chunk,
+                   Answer answer, std::shared_ptr<const cp::StagedOp> op)
       : name_("reference." + std::move(name)),
         summary_(std::move(summary)),
         staging_(staging),
+        chunk_(chunk),
         answer_(std::move(answer)),
         cp_degrees_(cp::degrees_of(name_, std::move(op))) {}
   std::string_view name() const override { return name_; }
@@ -64,11 +65,16 @@ class ReferenceBackend : public Backend, public Promises {
                                          return answer(problem, from_arena, taps);
                                        });
   }
+  std::optional<std::string> not_promised(std::string_view rung, const Problem& problem) const override {
+    if (rung != "split" || chunk_ == 0 || problem.chunk % chunk_ == 0) return std::nullopt;
+    return "its chunks have " + std::to_string(chunk_) + " tokens, and calls meet after " + std::to_string(problem.chunk);
+  }
   std::vector<const Backend*> cp_degrees() const override { return pointers(cp_degrees_); }
 
  private:
   std::string name_, summary_;
   reference::Staging staging_;
+  std::int64_t chunk_;
   Answer answer_;
   Backends cp_degrees_;
 };
@@ -77,23 +83,23 @@ class ReferenceBackend : public Backend, public Promises {
 
 void add_cpu_backends(Registry& registry) {
   using reference::Precision, reference::Staging, reference::staging;
-  const auto add = [&](std::string name, std::string summary, const Staging& s, ReferenceBackend::Answer answer,
-                       std::shared_ptr<const cp::StagedOp> op = nullptr) {
+  const auto add = [&](std::string name, std::string summary, const Staging& s, std::int64_t chunk,
+                       ReferenceBackend::Answer answer, std::shared_ptr<const cp::StagedOp> op = nullptr) {
     registry.add(
-        std::make_unique<ReferenceBackend>(std::move(name), std::move(summary), s, std::move(answer), std::move(op)));
+        std::make_unique<ReferenceBackend>(std::move(name), std::move(summary), s, chunk, std::move(answer), std::move(op)));
   };
   registry.add(std::make_unique<OracleBackend>());
-  add("recurrent", "token by token in f32", staging("recurrent.f32"),
+  add("recurrent", "token by token in f32", staging("recurrent.f32"), 0,
       [](const Problem& p, const Tensors& inputs, bool) { return reference::gdn_recurrent(p, inputs, Precision::f32); });
   for (const std::int64_t chunk : {16, 32, 64, 128}) {
     Staging f32 = staging("chunk64.f32");
     f32.chunk = chunk;
-    add("chunk" + std::to_string(chunk), "chunk form in f32", staging("chunk64.f32"),
+    add("chunk" + std::to_string(chunk), "chunk form in f32", staging("chunk64.f32"), chunk,
         [f32](const Problem& p, const Tensors& inputs, bool) { return reference::run(p, inputs, f32, false); });
   }
   for (const Staging& s : reference::stagings())
     add(
-        "as_kernel." + std::string(s.name), std::string(s.summary), s,
+        "as_kernel." + std::string(s.name), std::string(s.summary), s, s.chunk,
         [s](const Problem& p, const Tensors& inputs, bool taps) { return reference::run(p, inputs, s, taps); },
         cp::reference_op(s));
 }

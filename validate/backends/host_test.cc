@@ -198,9 +198,9 @@ TEST(HostBackends, SegmentsPromiseNoBitsOfASplitThatMovesThem) {
   const auto why = [&](std::string_view rung, std::string_view id) {
     return promises->not_promised(rung, parse_id(id).problem).value_or("");
   };
-  EXPECT_EQ(why("ladder.split", "gdn/fwd/len=1+4097,HK=1,HV=1,K=64,V=64/bf16"),
+  EXPECT_EQ(why("split", "gdn/fwd/len=1+4097,HK=1,HV=1,K=64,V=64/bf16"),
             "segments of 4096 tokens are counted from where a call starts a sequence");
-  EXPECT_EQ(why("ladder.split", "gdn/fwd/len=1+4096,HK=1,HV=1,K=64,V=64/bf16"), "");
+  EXPECT_EQ(why("split", "gdn/fwd/len=1+4096,HK=1,HV=1,K=64,V=64/bf16"), "");
   EXPECT_EQ(why("ladder.separate", "gdn/fwd/len=1+4097,HK=1,HV=1,K=64,V=64/bf16"), "");
 }
 

@@ -198,7 +198,7 @@ std::optional<std::string> unsupported(const Kernel& kernel, const Problem& prob
 
 std::optional<std::string> not_promised(const Kernel& kernel, std::string_view rung, const Problem& problem) {
   const auto& lengths = problem.lengths;
-  if (kernel.segment == 0 || rung != "ladder.split") return std::nullopt;
+  if (kernel.segment == 0 || rung != "split") return std::nullopt;
   if (std::none_of(lengths.begin(), lengths.end(), [&](std::int64_t length) { return length > kernel.segment; }))
     return std::nullopt;
   return "segments of " + std::to_string(kernel.segment) + " tokens are counted from where a call starts a sequence";

@@ -195,6 +195,17 @@ class Declared : public PlantedBackend, public Promises {
   const Backend* other_;
 };
 
+// Calls meet after chunks of the staging; a backend whose own are longer rounds its state elsewhere.
+TEST(Ladder, ASplitIsPromisedAtWholeChunksOfTheBackend) {
+  Registry cpu;
+  add_cpu_backends(cpu);
+  const std::string id = "gdn/fwd/len=200+130+64,K=16,V=8/bf16/h0=normal=1/seed=1";
+  for (const char* name : {"reference.chunk16", "reference.chunk64", "reference.as_kernel.chunk128.io"})
+    EXPECT_EQ(climb(id, "ladder.split", cpu.get(name)).outcome, Outcome::pass) << name;
+  expect_skipped(climb(id, "ladder.split", cpu.get("reference.chunk128")),
+                 "not promised: its chunks have 128 tokens, and calls meet after 64");
+}
+
 TEST(Ladder, ASkipSaysWhatIsNotPromisedAndWhatIsNotOffered) {
   const PlantedBackend plain("plain", "chunk64.io", answer);
   expect_skipped(climb(kRagged, "ladder.permute", Declared(&plain)), "not promised: sums are split by place");
