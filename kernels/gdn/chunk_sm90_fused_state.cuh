@@ -15,16 +15,8 @@ inline constexpr int kPlaces = 3;    // of chunks in shared memory
 struct alignas(1024) FusedFactors {
   float X10[kHalf * kHalf], D0[kHalf * kHalf], P0[kC * kHalf], D1[kHalf * kHalf], zero[kHalf * kHalf], P1[kHalf * kHalf];
 };
-// ChunkAt with these.
 template <class Io>
-struct FusedChunk {
-  const Keys90<Io, kFusedD>& keys;
-  const FusedFactors& factors;
-  const Vectors90& vectors;
-  Io (&v)[kC * 64];
-  ptx::Mbarrier &full, &read, &done;
-  std::uint32_t parity;
-};
+using FusedChunk = ChunkAt<Io, kFusedD, FusedFactors>;
 
 // x *= factor of the token, scale of the row.
 __device__ inline void scale_rows(Rows64& x, const float (&factors)[kC], const float (&scale)[2], int t) {
@@ -97,8 +89,7 @@ __device__ void run_state_beside(const Params& p, const Maps90& maps, const Work
   state.make_operand();
   for (int index = 0; index < chunks; ++index) {
     const FusedChunk<Io> chunk = at(turn, index);
-    const std::uint64_t k = ptx::wgmma_rows(shared_address(&chunk.keys)),
-                        factors = ptx::wgmma_rows(shared_address(&chunk.factors));
+    const Tiles90 tiles(chunk);
     const Vectors90& vectors = chunk.vectors;
     if constexpr (kTaps)
       if (a.tap_S != nullptr)
@@ -108,8 +99,8 @@ __device__ void run_state_beside(const Params& p, const Maps90& maps, const Work
     ptx::wgmma_pin(r);
     ptx::wgmma_pin(o);
     ptx::wgmma_fence();
-    multiply_state<Io, kD>(r, state.s, k);
-    multiply_state<Io, kD>(o, state.s, k + kQ);
+    multiply_state<Io, kD>(r, state.s, tiles.keys);
+    multiply_state<Io, kD>(o, state.s, tiles.keys + kQ);
     ptx::wgmma_wait<0>();
     ptx::wgmma_pin(r);
     ptx::wgmma_pin(o);
@@ -128,7 +119,7 @@ __device__ void run_state_beside(const Params& p, const Maps90& maps, const Work
     ptx::wgmma_pin(r);
     ptx::wgmma_pin(v_new);
     ptx::wgmma_fence();
-    multiply_triangle(v_new, r, factors, factors + kD1, false);
+    multiply_triangle(v_new, r, tiles.factors, tiles.factors + kD1, false);
     scale_rows(o, vectors.decay_read, state.scale.up, l.t);
     decay_state<Io>(state.S, r, whole);  // of r nothing is used
     ptx::wgmma_wait<0>();                // v_new
@@ -164,8 +155,8 @@ __device__ void run_state_beside(const Params& p, const Maps90& maps, const Work
     ptx::wgmma_pin(v_new);
     ptx::wgmma_pin(o);
     ptx::wgmma_fence();
-    add_to_state<Io, kD>(state.S, u, k + (std::uint64_t{(kTileBytes >> 4) - 1} << 16));  // wgmma_columns of k
-    multiply_triangle<true>(o, v_new, factors + kP0, factors + kP1, true);
+    add_to_state<Io, kD>(state.S, u, tiles.keys + (std::uint64_t{(kTileBytes >> 4) - 1} << 16));  // wgmma_columns of k
+    multiply_triangle<true>(o, v_new, tiles.factors + kP0, tiles.factors + kP1, true);
     ptx::wgmma_wait<1>();  // S
     ptx::wgmma_pin(state.S);
     state.make_operand();

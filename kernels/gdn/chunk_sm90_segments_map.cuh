@@ -50,9 +50,7 @@ template <class Io, class Shape>
 __device__ void load_map_chunks(const Params& p, const Maps90& maps, const Work& work, bool transition,
                                 MapSmem<Io, Shape>& smem) {
   const Args& a = p.args;
-  const std::int64_t slot = first_slot(work.begin, work.n);
-  const Record90* records = records_of<Record90>(p) + slot * a.HV + work.h;
-  const std::uint32_t* there = p.there + slot * a.HK + work.hk;
+  const auto [records, there] = Records90(p, work);
   Turn<Shape::stages> turn;
   for (int chunk = 0; chunk < work.chunks; ++chunk, turn.next()) {
     auto& stage = smem.stages[turn.stage];

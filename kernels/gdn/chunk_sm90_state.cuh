@@ -32,14 +32,23 @@ struct alignas(1024) Smem90 {
   } stages[Shape::stages];
 };
 
+// Chunk i of the work's finds its record at records[i * HV], and whether that is there at there[i * HK].
+struct Records90 {
+  const Record90* records;
+  const std::uint32_t* there;
+  __device__ Records90(const Params& p, const Work& work) {
+    const std::int64_t slot = first_slot(work.begin, work.n);
+    records = records_of<Record90>(p) + slot * p.args.HV + work.h;
+    there = p.there + slot * p.args.HK + work.hk;
+  }
+};
+
 template <class Io, class Shape>
 __device__ void run_loader(const Params& p, const Maps90& maps, const Work& work, Smem90<Io, Shape>& smem) {
   constexpr int kD = Shape::D;
   const Args& a = p.args;
   const int thread = threadIdx.x % kGroup;
-  const std::int64_t slot = first_slot(work.begin, work.n);
-  const Record90* records = records_of<Record90>(p) + slot * a.HV + work.h;
-  const std::uint32_t* there = p.there + slot * a.HK + work.hk;
+  const auto [records, there] = Records90(p, work);
   Turn<Shape::stages> turn;
   for (int chunk = 0; chunk < work.chunks; ++chunk, turn.next()) {
     auto& stage = smem.stages[turn.stage];

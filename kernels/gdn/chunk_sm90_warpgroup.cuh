@@ -60,10 +60,10 @@ __device__ bool find_work(const Params& p, std::int64_t pair, int column, int co
 // Where a warpgroup finds a chunk: v of its 64 V columns, tokens as rows in the 128-byte swizzle, where it leaves o. The
 // chunk is there when the phase of full with this parity has ended. Each warp arrives at read when it needs nothing of it
 // but v's place any more, and the warpgroup at done when that is free too.
-template <class Io, int kD>
+template <class Io, int kD, class Factors = Factors90InShared>
 struct ChunkAt {
   const Keys90<Io, kD>& keys;
-  const Factors90InShared& factors;
+  const Factors& factors;
   const Vectors90& vectors;
   Io (&v)[kC * 64];
   ptx::Mbarrier &full, &read, &done;
@@ -190,8 +190,8 @@ struct State90 {
 // Tiles of a chunk as wgmma takes them.
 struct Tiles90 {
   std::uint64_t keys, factors;
-  template <class Io, int kD>
-  explicit __device__ Tiles90(const ChunkAt<Io, kD>& at)
+  template <class Io, int kD, class Factors>
+  explicit __device__ Tiles90(const ChunkAt<Io, kD, Factors>& at)
       : keys(ptx::wgmma_rows(shared_address(&at.keys))), factors(ptx::wgmma_rows(shared_address(&at.factors))) {}
 };
 

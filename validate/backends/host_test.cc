@@ -194,14 +194,12 @@ TEST(HostBackends, SegmentsAreRightAtTheirOwnLength) {
 
 TEST(HostBackends, SegmentsPromiseNoBitsOfASplitThatMovesThem) {
   const Registry registry = backends_that_run("mode=late");
-  const Promises* promises = promises_of(registry.get("host.gdn.chunk_sm90_segments"));
-  const auto why = [&](std::string_view rung, std::string_view id) {
-    return promises->not_promised(rung, parse_id(id).problem).value_or("");
-  };
-  EXPECT_EQ(why("split", "gdn/fwd/len=1+4097,HK=1,HV=1,K=64,V=64/bf16"),
-            "segments of 4096 tokens are counted from where a call starts a sequence");
-  EXPECT_EQ(why("split", "gdn/fwd/len=1+4096,HK=1,HV=1,K=64,V=64/bf16"), "");
-  EXPECT_EQ(why("ladder.separate", "gdn/fwd/len=1+4097,HK=1,HV=1,K=64,V=64/bf16"), "");
+  const Backend& backend = registry.get("host.gdn.chunk_sm90_segments");
+  const auto longer = judge("gdn/fwd/len=1+4097,HK=1,HV=1,K=64,V=64/bf16", backend, "ladder.split");
+  EXPECT_EQ(longer.outcome, Outcome::skip);
+  EXPECT_EQ(longer.reason, "not promised: segments of 4096 tokens are counted from where a call starts a sequence");
+  const auto shorter = judge("gdn/fwd/len=1+200,HK=1,HV=1,K=64,V=64/bf16", backend, "ladder.split");
+  EXPECT_EQ(shorter.outcome, Outcome::pass) << shorter.reason;
 }
 
 // As Gdn.BadOffsetsDoNotFault on a device: what comes out is not specified, but it ends and keeps to its memory.
