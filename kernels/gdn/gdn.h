@@ -12,7 +12,7 @@
 
 namespace deltagauge::kernels::gdn {
 
-// How a kernel's blocks get their work; the bits are the same. A static grid has a block for every item of work that the
+// How a kernel's blocks get their work; the bits are the same. A static grid has blocks for all items of work that the
 // capacity T, N could need, and those without work end at once. A persistent one has as many blocks as the device holds at
 // once, and they walk over the work that cu_seqlens and the pool say there is.
 enum class Schedule : std::uint8_t {

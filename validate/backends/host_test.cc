@@ -77,19 +77,22 @@ TEST(HostBackends, EachFormThatLaunchCodeChoosesIsRight) {
     }
 }
 
-// Of all the backends on many multiprocessors and on one.
+// Of all the backends and their schedules on many multiprocessors and on one.
 void expect_same_bits(std::string_view id, std::initializer_list<const char*> backends) {
   const Problem problem = parse_id(id).problem;
   const Tensors inputs = make_inputs(parse_id(id));
   std::vector<Tensors> answers;
   for (const char* how : {"mode=shuffled,sms=1", "mode=shuffled,sms=200"})
-    for (const char* name : backends) answers.push_back(outputs_of(backends_that_run(how).get(name), problem, inputs));
+    for (const char* name : backends) {
+      const Registry registry = backends_that_run(how);
+      const Backend& backend = registry.get(name);
+      answers.push_back(outputs_of(backend, problem, inputs));
+      for (const Backend* schedule : promises_of(backend)->schedules())
+        answers.push_back(outputs_of(*schedule, problem, inputs));
+    }
   for (const Tensors& answer : answers)
-    for (const char* tensor : {"o", "final_state"})
-      EXPECT_EQ(bit_mismatch(problem, tensor, get(answer, tensor), get(answers[0], tensor),
-                             rows_of(problem, tensor, get(answer, tensor).shape())),
-                "")
-          << id;
+    for (const auto& [tensor, want] : answers[0])
+      EXPECT_EQ(bit_mismatch(problem, tensor, get(answer, tensor), want, rows_of(problem, tensor, want.shape())), "") << id;
 }
 
 // One kernel or two, one warpgroup of states a block or two, sequences that are shorter than a segment.
@@ -97,6 +100,20 @@ TEST(HostBackends, ChunkSm90AndItsOtherFormsGiveTheSameBits) {
   for (const char* id : {"gdn/fwd/len=449+64+1,HK=1,HV=2,K=128,V=128/bf16/gate=mixed/l2norm=on/h0=normal=1/seed=7",
                          "gdn/fwd/len=193+0+64,HK=1,HV=1,K=128,V=128/bf16/gate=strong/raw_gate=on/seed=8"})
     expect_same_bits(id, {"host.gdn.chunk_sm90", "host.gdn.chunk_sm90_fused", "host.gdn.chunk_sm90_segments"});
+}
+
+// One multiprocessor holds 16 blocks, so there a static block takes all rows of a head from 48 (sequence, head) pairs on; on
+// 200 it takes one row block. Sequences without tokens, without a slot or both, ahead of, between and behind the others.
+TEST(HostBackends, RecurrentGivesTheSameBitsHoweverABlockTakesTheRows) {
+  for (const char* id :
+       {"gdn/fwd/len=0x9+1+2x3+17+0x30+33+0x5,HK=1,HV=1,K=32,V=70/bf16/gate=mild/l2norm=on/seed=1",
+        "gdn/fwd/len=0x3+18+1+2x4+0x12+3+0x4,HK=1,HV=2,K=16,V=40/f16/gate=mild/h0=normal=1/seed=2",
+        "gdn/fwd/len=0x3+18+1+2x4+0x12+3+0x4,HK=1,HV=2,K=16,V=40/f32/gate=mild/final=off/seed=3",
+        "gdn/fwd/len=0+3+2+1+0x3+17+2x4+0x14,HK=1,HV=2,K=16,V=40/bf16/gate=mild/h0=normal=1/slots=40/idx=holes=3/has=mixed/"
+        "seed=4"}) {
+    expect_same_bits(id, {"host.gdn.recurrent"});
+    expect_pass(id, "host.gdn.recurrent", "accuracy", "mode=late,races=on,sms=1");
+  }
 }
 
 // Segments of 128 tokens: the same code on short sequences.
