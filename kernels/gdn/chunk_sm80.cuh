@@ -85,11 +85,12 @@ __device__ inline Rows rows_of(const Params& p, std::int64_t n) {
 }
 
 // Taps count chunks without gaps: those of the sequences before n. For debugging: one thread reads all offsets.
-__device__ inline std::int64_t chunks_before(const Params& p, std::int64_t n) {
+template <int kTokens = kC>
+__device__ std::int64_t chunks_before(const Params& p, std::int64_t n) {
   std::int64_t chunks = 0;
   for (std::int64_t m = 0; m < n; ++m) {
     const Rows rows = rows_of(p, m);
-    chunks += (rows.end - rows.begin + kC - 1) / kC;
+    chunks += (rows.end - rows.begin + kTokens - 1) / kTokens;
   }
   return chunks;
 }

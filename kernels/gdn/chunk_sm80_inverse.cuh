@@ -34,8 +34,10 @@ using BlockRow = float[kBlocks][2][4];
 // exp(b_i - b_j) for an accumulator's elements of rows i = row, row + 8, columns j = column, column + 1.
 struct Decays {
   float hi[2], lo[2];
+  template <class Gates>
   __device__ Decays(const Gates& gates, int row)
       : hi{gates.hi[row], gates.hi[row + 8]}, lo{gates.lo[row], gates.lo[row + 8]} {}
+  template <class Gates>
   __device__ void of(const Gates& gates, int column, float (&decay)[4]) const {
     const float2 h = *reinterpret_cast<const float2*>(&gates.hi[column]),
                  l = *reinterpret_cast<const float2*>(&gates.lo[column]);

@@ -68,15 +68,17 @@ __device__ inline long long fixed_log2(float g) {
   return __double2ll_rn((g2 < -160.0 ? -160.0 : g2) * kGateUnit);
 }
 
-// g and beta of a lane's two tokens as they stand in memory; past the valid rows the gate is 0 and so is beta.
+// g and beta of a lane's kEach tokens as they stand in memory; past the valid rows the gate is 0 and so is beta.
+template <int kEach>
 struct RawGates {
-  float g[2], beta[2];
+  float g[kEach], beta[kEach];
 };
-__device__ inline RawGates load_gates(const Args& a, std::int64_t begin, int rows, std::int64_t h) {
-  RawGates raw;
+template <int kEach>
+__device__ RawGates<kEach> load_gates(const Args& a, std::int64_t begin, int rows, std::int64_t h) {
+  RawGates<kEach> raw;
 #pragma unroll
-  for (int e = 0; e < 2; ++e) {
-    const int i = 2 * (threadIdx.x % 32) + e;
+  for (int e = 0; e < kEach; ++e) {
+    const int i = kEach * (threadIdx.x % 32) + e;
     const std::int64_t element = (begin + i) * a.HV + h;
     raw.g[e] = i < rows ? bits_to_f32(load_bits(a.g, a.gate_dtype, element), a.gate_dtype) : 0.0f;
     raw.beta[e] = i < rows ? bits_to_f32(load_bits(a.beta, a.beta_dtype, element), a.beta_dtype) : 0.0f;
@@ -84,58 +86,65 @@ __device__ inline RawGates load_gates(const Args& a, std::int64_t begin, int row
   return raw;
 }
 // Gates of valid rows from raw ones, where asked.
-__device__ inline RawGates transformed(const Args& a, int rows, std::int64_t h, RawGates raw) {
+template <int kEach>
+__device__ RawGates<kEach> transformed(const Args& a, int rows, std::int64_t h, RawGates<kEach> raw) {
   if (a.transform == Transform::none) return raw;
   const auto head = static_cast<std::uint32_t>(h);
 #pragma unroll
-  for (int e = 0; e < 2; ++e) {
+  for (int e = 0; e < kEach; ++e) {
     const float x = raw.g[e], g = a.fast_math ? transform_gate<Fast>(a, x, head) : transform_gate<Precise>(a, x, head);
-    if (static_cast<int>(2 * (threadIdx.x % 32)) + e < rows) raw.g[e] = g;
+    if (static_cast<int>(kEach * (threadIdx.x % 32)) + e < rows) raw.g[e] = g;
   }
   return raw;
 }
-// Of a lane's two tokens: beta, exp(b_i), exp(b_C - b_i).
-struct GateVectors {
-  float2 beta, decay_in, decay_out;
+// Of a lane's tokens: b_i as in Gates, beta, exp(b_i), exp(b_C - b_i).
+template <int kEach>
+struct GateSums {
+  float hi[kEach], lo[kEach], beta[kEach], in[kEach], out[kEach];
 };
-// One warp: gates of a chunk and value head.
-__device__ inline GateVectors make_gates(const RawGates& raw, Gates& gates) {
-  const int lane = threadIdx.x % 32;
-  float beta[2];
-  long long g[2];
+// One warp: of a chunk of 32 kEach tokens and value head.
+template <int kEach>
+__device__ GateSums<kEach> sum_gates(const RawGates<kEach>& raw) {
+  GateSums<kEach> of;
+  long long g[kEach], sum = 0;  // sum: then of all tokens up to this lane's last
 #pragma unroll
-  for (int e = 0; e < 2; ++e) {
-    beta[e] = isnan(raw.g[e]) ? raw.g[e] : raw.beta[e];  // a NaN gate shows in what follows it
-    g[e] = fixed_log2(raw.g[e]);
+  for (int e = 0; e < kEach; ++e) {
+    of.beta[e] = isnan(raw.g[e]) ? raw.g[e] : raw.beta[e];  // a NaN gate shows in what follows it
+    sum += g[e] = fixed_log2(raw.g[e]);
   }
-  long long sum = g[0] + g[1];  // then of all tokens up to this lane's last
 #pragma unroll
   for (int step = 1; step < 32; step *= 2) {
     const long long before = __shfl_up_sync(kAll, sum, step);
-    if (lane >= step) sum += before;
+    if (static_cast<int>(threadIdx.x % 32) >= step) sum += before;
   }
-  const long long b[2] = {sum - g[1], sum}, last = __shfl_sync(kAll, sum, 31);
+  const long long last = __shfl_sync(kAll, sum, 31);
   constexpr float kUnit = static_cast<float>(1 / kGateUnit);
-  float hi[2], lo[2], in[2], out[2];
 #pragma unroll
-  for (int e = 0; e < 2; ++e) {
-    const float big = static_cast<float>(b[e]);
-    hi[e] = big * kUnit;
-    lo[e] = static_cast<float>(b[e] - static_cast<long long>(big)) * kUnit;
-    in[e] = exp2f(hi[e] + lo[e]);
-    out[e] = exp2f(static_cast<float>(last - b[e]) * kUnit);
+  for (int e = kEach - 1; e >= 0; --e) {
+    const float big = static_cast<float>(sum);
+    of.hi[e] = big * kUnit;
+    of.lo[e] = static_cast<float>(sum - static_cast<long long>(big)) * kUnit;
+    of.in[e] = exp2f(of.hi[e] + of.lo[e]);
+    of.out[e] = exp2f(static_cast<float>(last - sum) * kUnit);
+    sum -= g[e];
   }
-  reinterpret_cast<float2*>(gates.hi)[lane] = make_float2(hi[0], hi[1]);
-  reinterpret_cast<float2*>(gates.lo)[lane] = make_float2(lo[0], lo[1]);
-  reinterpret_cast<float2*>(gates.beta)[lane] = make_float2(beta[0], beta[1]);
-  return {make_float2(beta[0], beta[1]), make_float2(in[0], in[1]), make_float2(out[0], out[1])};
+  return of;
 }
-__device__ inline void store_pair(float (&to)[kC], float2 pair) { reinterpret_cast<float2*>(to)[threadIdx.x % 32] = pair; }
-__device__ inline void make_gates(const RawGates& raw, Gates& gates, Record& record) {
-  const GateVectors vectors = make_gates(raw, gates);
-  store_pair(record.beta, vectors.beta);
-  store_pair(record.decay_in, vectors.decay_in);
-  store_pair(record.decay_out, vectors.decay_out);
+__device__ inline void store_pair(float (&to)[kC], const float (&pair)[2]) {
+  reinterpret_cast<float2*>(to)[threadIdx.x % 32] = make_float2(pair[0], pair[1]);
+}
+__device__ inline GateSums<2> make_gates(const RawGates<2>& raw, Gates& gates) {
+  const GateSums<2> of = sum_gates(raw);
+  store_pair(gates.hi, of.hi);
+  store_pair(gates.lo, of.lo);
+  store_pair(gates.beta, of.beta);
+  return of;
+}
+__device__ inline void make_gates(const RawGates<2>& raw, Gates& gates, Record& record) {
+  const GateSums<2> of = make_gates(raw, gates);
+  store_pair(record.beta, of.beta);
+  store_pair(record.decay_in, of.in);
+  store_pair(record.decay_out, of.out);
 }
 
 // One warp: a row to x / sqrt(sum x^2 + 1e-6) in f32, rounded to io, in place and to unit unless null. place(b) is where
@@ -209,7 +218,7 @@ __device__ void prepare_chunk(const Params& p, const Chunk& at, std::int64_t slo
   const auto make_heads = [&](std::int64_t head) {  // gates of up to four heads from this one on
     if (team == 0 || head + w >= group) return;
     const std::int64_t h = hk * group + head + w;
-    make_gates(transformed(a, at.rows, h, load_gates(a, at.begin, at.rows, h)), smem.gates[w], records[head + w]);
+    make_gates(transformed(a, at.rows, h, load_gates<2>(a, at.begin, at.rows, h)), smem.gates[w], records[head + w]);
   };
   make_heads(0);
   ptx::cp_async_wait<0>();

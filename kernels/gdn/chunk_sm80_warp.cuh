@@ -178,8 +178,8 @@ __device__ void multiply_triangle(Rows64& d, const Rows64& x, const Triangle& X,
 }
 
 // S times decay and the scale that u, which will be added to it as an operand in io, shares with it. unscale() ends it.
-template <class Io, int kCount>
-__device__ RowScale decay_state(float (&S)[kCount][4], const Rows64& u, float decay) {
+template <class Io, int kCount, int kTokens>
+__device__ RowScale decay_state(float (&S)[kCount][4], const float (&u)[kTokens][4], float decay) {
   if (decay == 0.0f) {  // forgetting is exact: 0 * inf would be NaN
 #pragma unroll
     for (int e = 0; e < 4 * kCount; ++e) S[e / 4][e % 4] = 0;
@@ -271,11 +271,12 @@ __device__ void store_o(const Rows64& x, float scale, Columns16& buffer, Io* o, 
   }
 }
 
-// What debugging sees of a warp's v_new [16, 64], by as_stored(value); to points at the chunk's first row.
-template <class AsStored>
-__device__ void tap_rows(const Rows64& x, AsStored as_stored, float* to, std::int64_t stride, int valid, int group, int t) {
+// What debugging sees of a warp's v_new [16, 8 kCount], by as_stored(value); to points at the chunk's first row.
+template <int kCount, class AsStored>
+__device__ void tap_rows(const float (&x)[kCount][4], AsStored as_stored, float* to, std::int64_t stride, int valid,
+                         int group, int t) {
 #pragma unroll
-  for (int i = 0; i < kC / 8; ++i)
+  for (int i = 0; i < kCount; ++i)
 #pragma unroll
     for (int e = 0; e < 4; ++e) {
       const int row = 8 * i + 2 * t + e % 2;

@@ -22,7 +22,8 @@ void launch_chunk_sm90(const Args& args, cudaStream_t stream) {
 }
 
 void launch_chunk_sm90_fused(const Args& args, cudaStream_t stream) {
-  launch_chunk_sm90_fused_as<__nv_bfloat16, 128>(args, stream);
+  args.io == DType::bf16 ? launch_chunk_sm90_fused_as<__nv_bfloat16, 128>(args, stream)
+                         : launch_chunk_sm90_fused_as<__half, 128>(args, stream);
 }
 
 std::size_t chunk_sm90_segments_workspace(const Args& args) {

@@ -27,8 +27,8 @@ inline constexpr int kTileBytes = kC * 128;  // a tile of 64 rows of 128 bytes
 // neighbour of x with no mean error (core/half.h): in place of rounding, which takes two instructions a value.
 inline constexpr float kTf32Up = 1 + 0.7213f / 2048;
 
-// Of the tensors that are copied in boxes of 64 tokens and 64 channels. Chunks that are not full, whose boxes would hold
-// rows of other sequences, are copied by threads.
+// Of the tensors that are copied in boxes of 64 tokens and 64 channels (chunk_sm90_fused: 32 tokens). Chunks that are not
+// full, whose boxes would hold rows of other sequences, are copied by threads.
 struct Maps90 {
   CUtensorMap k, q, v, o;
 };
@@ -43,9 +43,11 @@ struct alignas(16) Factors90 {
 __device__ constexpr int place(int i, int j) { return 32 * i + 4 * ((j / 8 * 2 + j % 2) ^ (i & 7)) + j % 8 / 2; }
 
 // By token: kTf32Up beta_i, exp(b_i), scale exp(b_i), exp(b_C - b_i); rows past the chunk's valid ones as in Record.
-struct Vectors90 {
-  float beta[kC], decay_in[kC], decay_read[kC], decay_out[kC];
+template <int kTokens>
+struct VectorsOf {
+  float beta[kTokens], decay_in[kTokens], decay_read[kTokens], decay_out[kTokens];
 };
+using Vectors90 = VectorsOf<kC>;
 // What the states need of one chunk and value head.
 struct Record90 : Factors90 {
   Vectors90 vectors;

@@ -199,8 +199,7 @@ struct TeamBarriers {
 
 // One warp of two: block column J of X_10, transposed, so that a product's result is the next one's operand a. D_0, D_1 are
 // there in tf32, and A_10 where X_10 will be.
-template <class Factors>
-__device__ void make_X10(Factors& out, int J, const TeamBarriers& barriers) {
+__device__ inline void make_X10(Factors90& out, int J, const TeamBarriers& barriers) {
   const Lane l;
   float T[4][4] = {}, x[4][4] = {};  // of n-blocks: (A_10 D_0)^T, then -X_10^T
 #pragma unroll
@@ -238,10 +237,9 @@ __device__ void make_X10(Factors& out, int J, const TeamBarriers& barriers) {
 
 // A team: block row w of A from k k^T, then X. Of the diagonal halves warps 2 h and 2 h + 1 make half h: D_10 = -D_11 A_10
 // D_00, blocks of 16, by products in 3 x tf32 (22 bits), on D^T, so that a product's result is the next one's operand a.
-// Warps whose w % 2 is kD10 make D_10, the others X_10, while the first do what they find aside.
-template <int kD10, class Factors, class Aside>
-__device__ void make_X(const Rows64& kk, const Gates& gates, const BlockDecays& decays, int w, HalfFactors& factors,
-                       Factors& out, const TeamBarriers& barriers, Aside aside) {
+// Warps whose w % 2 is 0 make D_10, the others X_10.
+__device__ inline void make_X(const Rows64& kk, const Gates& gates, const BlockDecays& decays, int w, HalfFactors& factors,
+                              Factors90& out, const TeamBarriers& barriers) {
   const Lane l;
   const int half = w / 2;
   float* D = half == 0 ? out.D0 : out.D1;
@@ -265,7 +263,7 @@ __device__ void make_X(const Rows64& kk, const Gates& gates, const BlockDecays& 
     for (int i = 0; i < 16; ++i) D[place(16 * (w % 2) + i, 16 * (w % 2) + column)] = round_tf32(x[i]);
   }
   barriers.half(half);  // both inverses and the block below of this half are there
-  if (w % 2 == kD10) {
+  if (w % 2 == 0) {
     const int first = 2 * half;
     Transposed D00, product[1] = {}, D10[1] = {};
 #pragma unroll
@@ -285,15 +283,12 @@ __device__ void make_X(const Rows64& kk, const Gates& gates, const BlockDecays& 
     store_tile(D, 1, 0, rows);
   }
   barriers.team0();  // D_0, D_1 and A_10 are there
-  if (w % 2 != kD10)
-    make_X10(out, half, barriers);
-  else
-    aside();
+  if (w % 2 != 0) make_X10(out, half, barriers);
 }
 
 // Team 1: block row w of scale P from q k^T.
-template <class Factors>
-__device__ void make_P(const Rows64& qk, const Gates& gates, const BlockDecays& decays, float scale, int w, Factors& out) {
+__device__ inline void make_P(const Rows64& qk, const Gates& gates, const BlockDecays& decays, float scale, int w,
+                              Factors90& out) {
   decay_row<true>(
       qk, gates, decays, scale, w,
       [&](int j, const float4(&rows)[2]) {
@@ -306,21 +301,20 @@ __device__ void make_P(const Rows64& qk, const Gates& gates, const BlockDecays& 
 }
 
 // One warp: gates, decays and vectors of a chunk and value head.
-__device__ inline void make_vectors(const RawGates& raw, float scale, Gates& gates, BlockDecays& decays,
+__device__ inline void make_vectors(const RawGates<2>& raw, float scale, Gates& gates, BlockDecays& decays,
                                     Vectors90& vectors) {
-  const GateVectors of = make_gates(raw, gates);
-  store_pair(vectors.beta, make_float2(kTf32Up * of.beta.x, kTf32Up * of.beta.y));
-  store_pair(vectors.decay_in, of.decay_in);
-  store_pair(vectors.decay_read, make_float2(scale * of.decay_in.x, scale * of.decay_in.y));
-  store_pair(vectors.decay_out, of.decay_out);
+  const GateSums<2> of = make_gates(raw, gates);
+  store_pair(vectors.beta, {kTf32Up * of.beta[0], kTf32Up * of.beta[1]});
+  store_pair(vectors.decay_in, of.in);
+  store_pair(vectors.decay_read, {scale * of.in[0], scale * of.in[1]});
+  store_pair(vectors.decay_out, of.out);
   __syncwarp();  // the gates are there
   make_block_decays(gates, decays);
 }
 
-// For debugging: X, by kThreads threads, a power of two, in a row.
-template <int kThreads, class Factors>
-__device__ void tap_inverse(const Factors& out, float* tap) {
-  for (int at = threadIdx.x % kThreads; at < kC * kC; at += kThreads) {
+// For debugging: X, by a pair of teams.
+__device__ inline void tap_inverse(const Factors90& out, float* tap) {
+  for (int at = threadIdx.x % (2 * kTeamThreads); at < kC * kC; at += 2 * kTeamThreads) {
     const int i = at / kC, j = at % kC;
     const float* X = i < kHalf ? out.D0 : j < kHalf ? out.X10 : out.D1;
     tap[at] = i < kHalf && j >= kHalf ? 0.0f : X[place(i % kHalf, j % kHalf)];

@@ -1,43 +1,44 @@
-// gdn.chunk_sm90_fused: the arithmetic of chunk_sm90 in one kernel: what the states need of a chunk is made beside them and
-// never leaves shared memory. For K = V = 128 and 16-bit io whose state needs no scales (bf16).
-// grid: x = n * HV + h        block: four warpgroups
-//   state 0, 1   64 V rows of the state each, and o to global memory (chunk_sm90_fused_state.cuh)
-//   team 0, 1    k, q, v and gates of every other chunk to its factors and vectors (chunk_sm90_factors.cuh)
-// A chunk stands at one of three places, its v, then its o, at one of two, that of its team. They meet at barriers:
-//   keys    k and q of a team's full chunk are in shared memory     loader, one thread of the team -> team
-//   there   the chunk is: v, factors, vectors                       team -> states
-//   read    the states need nothing of it but v's place any more    states -> teams
-//   done    nor v's place: o has left it                            states -> teams
+// gdn.chunk_sm90_fused: chunks of 32 tokens in one kernel: what the states need of a chunk is made beside them and never
+// leaves shared memory. With 32 tokens X = (I + A)^-1 has two diagonal blocks of 16, so a warp makes it by itself
+// (chunk_sm90_fused_factors.cuh), and a chunk's product of the state with k and q together has 64 columns.
+// grid: x = n * HV + h        block: 16 warps
+//   0 .. 7     two warpgroups, 64 V rows of the state each, and o to global memory (chunk_sm90_fused_state.cuh)
+//   8 .. 13    three pairs: of every third chunk one warp makes X, the other P
+//   14         k, q and v of coming chunks to shared memory
+//   15         gates and vectors of coming chunks
+// A chunk stands at one of six places. They meet at its barriers:
+//   loaded   k, q and the gates are there                   warps 14, 15 -> pair
+//   made     so are v, X and P                              warp 14, pair -> states
+//   read     the states need nothing but v's place          states -> warps 14, 15
+//   done     nor that: o has left it                        states -> warp 14
 #pragma once
+#include "kernels/gdn/chunk_sm90_fused_factors.cuh"
 #include "kernels/gdn/chunk_sm90_fused_state.cuh"
 
 namespace deltagauge::kernels::gdn::chunk_sm90 {
 
-inline constexpr int kStates = 2, kTeams = 2, kFusedThreads = (kStates + kTeams) * kGroup;
+inline constexpr int kStates = 2, kPairWarps = 2, kFusedPairs = 3, kFusedThreads = 512;
+inline constexpr int kFirstPair = 4 * kStates, kLoadWarp = kFirstPair + kPairWarps * kFusedPairs, kGateWarp = kLoadWarp + 1;
+static_assert(32 * (kGateWarp + 1) == kFusedThreads);
 // 64 Ki registers over 512 threads.
-inline constexpr int kStateRegisters = 192, kTeamRegisters = 64;
+inline constexpr int kStateRegisters = 168, kMakerRegisters = 88;
 
 template <class Io>
 struct alignas(1024) FusedSmem {
-  Keys90<Io, kFusedD> keys_of[kPlaces];
-  Io values[kTeams][kStates][kC * 64];  // in tiles of 64 V columns
-  FusedFactors factors[kPlaces];
-  alignas(16) Vectors90 vectors[kPlaces];
-  struct {
-    Gates gates[2];
-    BlockDecays decays[2];
-    alignas(16) Vectors90 vectors;  // of the next one
-  } teams[kTeams];                  // of a team's chunk and its next one
-  ptx::Mbarrier keys[kTeams], there[kPlaces], read[kPlaces], done[kTeams];
+  FusedPlace<Io> places[kPlaces];
+  alignas(16) ShortVectors vectors[kPlaces];
+  ShortGates gates[kPlaces];
+  ShortBlocks blocks[kFusedPairs];
+  ptx::Mbarrier loaded[kPlaces], made[kPlaces], read[kPlaces], done[kPlaces];
 
   __device__ void init(int thread) {
-    for (auto& of : factors) {
-      auto* zero = reinterpret_cast<uint4*>(&of);  // above the diagonals nothing is ever written
-      for (int i = thread; i < static_cast<int>(sizeof of / 16); i += kFusedThreads) zero[i] = uint4{};
+    for (auto& place : places) {
+      auto* zero = reinterpret_cast<uint4*>(&place.factors);  // above the diagonals nothing is ever written
+      for (int i = thread; i < static_cast<int>(sizeof place.factors / 16); i += kFusedThreads) zero[i] = uint4{};
     }
     if (thread == 0) {
-      for (auto& barrier : keys) barrier.init(1);
-      for (auto& barrier : there) barrier.init(kBlocks + 1);  // the team's warps, the loader
+      for (auto& barrier : loaded) barrier.init(2);
+      for (auto& barrier : made) barrier.init(kPairWarps + 1);
       for (auto& barrier : read) barrier.init(4 * kStates);
       for (auto& barrier : done) barrier.init(kStates);
       ptx::fence_mbarrier_init();
@@ -46,110 +47,101 @@ struct alignas(1024) FusedSmem {
   }
 };
 
-// Every other chunk, from chunk `team` on. Warp 1 makes the gates of a chunk while warps 0 and 2 finish the X of the one
-// before it, warp 3 loads.
+// Warp 14. The rows of a chunk that is not full it copies itself: the rest of a box would be rows of other sequences.
 template <class Io>
-__device__ void run_team(const Params& p, const Maps90& maps, const Work& work, FusedSmem<Io>& smem, int team) {
-  constexpr int kD = kFusedD, kGateWarp = 1, kLoadWarp = 3;
+__device__ void load_chunks(const Params& p, const Maps90& maps, const ShortWork& work, FusedSmem<Io>& smem) {
+  constexpr int kD = kFusedD;
   const Args& a = p.args;
-  const int thread = threadIdx.x % kGroup, w = __shfl_sync(kAll, thread / 32, 0);
-  const bool loader = thread == 32 * kLoadWarp;
-  const TeamBarriers barriers{1 + kStates + TeamBarriers::kCount * team};
-  auto& own = smem.teams[team];
-  auto& values = smem.values[team];
-  using Quads = float4[sizeof(Vectors90) / 512][32];
-  const int first = static_cast<int>(work.begin), end = static_cast<int>(work.end), chunks = work.chunks;
-  const int h = static_cast<int>(work.h), hk = static_cast<int>(work.hk);
-  const auto valid_of = [&](int chunk) { return min(end - first - chunk * kC, kC); };
-
-  // k and q of a full chunk, once its place has been read: the loader.
-  int loading = -1;
-  const auto load_keys = [&](int chunk) {
-    loading = chunk;
-    if (valid_of(chunk) < kC) return;  // below zero past the last chunk
-    auto& keys = smem.keys_of[chunk % kPlaces];
-    smem.keys[team].arrive_expect(sizeof keys);
-    keys.load(maps, first + chunk * kC, hk, smem.keys[team]);
-  };
-  RawGates raw = {};  // the gate warp's, of the next chunk
-  const auto load_raw = [&](int chunk) {
-    if (w == kGateWarp && chunk < chunks) raw = load_gates(a, first + std::int64_t{chunk} * kC, valid_of(chunk), h);
-  };
-  const auto make_raw = [&](int chunk) {
-    const int which = chunk / kTeams % 2;
-    if (w == kGateWarp && chunk < chunks)
-      make_vectors(transformed(a, valid_of(chunk), h, raw), a.scale, own.gates[which], own.decays[which], own.vectors);
-  };
-  // Of the phase of read that frees a chunk's place, of the team's barriers in this chunk.
-  const auto place_parity = [](int chunk) { return chunk / kPlaces % 2 ^ 1u; };
-  const auto team_parity = [](int chunk) { return static_cast<std::uint32_t>(chunk / kTeams % 2); };
-
-  if (loader) load_keys(team);
-  load_raw(team);
-  make_raw(team);
-  for (int chunk = team; chunk < chunks; chunk += kTeams) {
-    const int at = chunk % kPlaces;
-    const bool full = valid_of(chunk) == kC;
-    auto& keys = smem.keys_of[at];
-    FusedFactors& out = smem.factors[at];
-    const Gates& gates = own.gates[chunk / kTeams % 2];
-    const BlockDecays& decays = own.decays[chunk / kTeams % 2];
-
-    smem.read[at].wait_asleep(place_parity(chunk));
-    if (w == kGateWarp) {
-      __syncwarp();  // the vectors are there
-      const int lane = thread % 32;
-      reinterpret_cast<Quads&>(smem.vectors[at])[0][lane] = reinterpret_cast<Quads&>(own.vectors)[0][lane];
-      reinterpret_cast<Quads&>(smem.vectors[at])[1][lane] = reinterpret_cast<Quads&>(own.vectors)[1][lane];
-    }
-    if (full) {
-      if (loader && loading < chunk) load_keys(chunk);
-      smem.keys[team].wait_asleep(team_parity(chunk));
-    } else {
-      smem.done[team].wait_asleep(team_parity(chunk) ^ 1);
-      const std::int64_t row = first + std::int64_t{chunk} * kC, key = (row * a.HK + hk) * kD, value = (row * a.HV + h) * kD;
-      keys.template load<kGroup>(static_cast<const Io*>(a.k) + key, static_cast<const Io*>(a.q) + key, a.HK * kD,
-                                 valid_of(chunk));
+  const int lane = threadIdx.x % 32, h = static_cast<int>(work.h), hk = static_cast<int>(work.hk);
+  Turn<kPlaces> turn;
+  for (int chunk = 0; chunk < work.chunks; ++chunk, turn.next()) {
+    auto& place = smem.places[turn.stage];
+    auto &loaded = smem.loaded[turn.stage], &made = smem.made[turn.stage];
+    const int row = static_cast<int>(work.begin) + chunk * kShort, valid = work.valid(chunk);
+    if (valid == kShort) {
+      if (lane != 0) continue;
+      smem.read[turn.stage].wait_asleep(turn.parity ^ 1);
+      loaded.arrive_expect(sizeof place.keys);
 #pragma unroll
-      for (int i = 0; i < kStates; ++i)
-        Tile<64>::load<kC, kGroup>(shared_address(values[i]), static_cast<const Io*>(a.v) + value + 64 * i, a.HV * kD,
-                                   valid_of(chunk));
-      ptx::cp_async_commit();
-      ptx::cp_async_wait<0>();
-      ptx::fence_async_shared();
-    }
-    if (a.l2norm) {
-      barriers.team0();  // all rows are there
-      keys.normalise(w, kBlocks, valid_of(chunk), nullptr, nullptr, 0);
-      ptx::fence_async_shared();
-    }
-    barriers.team0();  // k and q are, the gates are
-    load_raw(chunk + kTeams);
-    Rows64 products;
-    multiply_keys<Io, kD>(products, ptx::wgmma_rows(shared_address(keys.k)), ptx::wgmma_rows(shared_address(keys.k)));
-    auto& scratch = reinterpret_cast<HalfFactors&>(out.P0);  // until P is written
-    static_assert(sizeof(HalfFactors) <= sizeof out.P0);
-    make_X<1>(products, gates, decays, w, scratch, out, barriers, [&] {
-      make_raw(chunk + kTeams);
-      if (!loader) return;
-      if (full) smem.done[team].wait_asleep(team_parity(chunk) ^ 1);
-      smem.there[at].arrive_expect(full ? sizeof values : 0);
-      if (!full) return;
+      for (int c = 0; c < kD / 64; ++c) {
+        ptx::tensor_load(place.keys[c], maps.k, row, hk, 64 * c, loaded);
+        ptx::tensor_load(place.keys[c] + kShort * 64, maps.q, row, hk, 64 * c, loaded);
+      }
+      smem.done[turn.stage].wait_asleep(turn.parity ^ 1);
+      made.arrive_expect(sizeof place.v);
 #pragma unroll
-      for (int i = 0; i < kStates; ++i) ptx::tensor_load(values[i], maps.v, first + chunk * kC, h, 64 * i, smem.there[at]);
-    });
-    multiply_keys<Io, kD>(products, ptx::wgmma_rows(shared_address(keys.q)), ptx::wgmma_rows(shared_address(keys.k)));
-    make_P(products, gates, decays, a.scale, w, out);
-    if (w == 0) store_tile(out.P0, 0, 1, {float4{}, float4{}});  // above the diagonal, where scratch was
+      for (int c = 0; c < kD / 64; ++c) ptx::tensor_load(place.v[c], maps.v, row, h, 64 * c, made);
+      continue;
+    }
+    smem.read[turn.stage].wait_asleep(turn.parity ^ 1);
+    smem.done[turn.stage].wait_asleep(turn.parity ^ 1);
+    const std::int64_t key = (std::int64_t{row} * a.HK + hk) * kD, value = (std::int64_t{row} * a.HV + h) * kD;
+    const auto copy = [&](Io* to, const void* from, std::int64_t first, std::int64_t stride) {
+      Tile<64>::load<kShort, 32>(shared_address(to), static_cast<const Io*>(from) + first, stride, valid);
+    };
+#pragma unroll
+    for (int c = 0; c < kD / 64; ++c) {
+      copy(place.keys[c], a.k, key + 64 * c, a.HK * kD);
+      copy(place.keys[c] + kShort * 64, a.q, key + 64 * c, a.HK * kD);
+      copy(place.v[c], a.v, value + 64 * c, a.HV * kD);
+    }
+    ptx::cp_async_commit();
+    ptx::cp_async_wait<0>();
     ptx::fence_async_shared();
-    __syncwarp();  // the warp's rows of the factors are there
-    if (thread % 32 == 0) smem.there[at].arrive();
-    const int next = chunk + kTeams;
-    if (loader && smem.read[next % kPlaces].ended(place_parity(next))) load_keys(next);
-    if (float* tap = tap_of(p, work.n, chunk, h); tap != nullptr) {
-      barriers.team0();  // X is there
-      tap_inverse<kGroup>(out, tap);
+    __syncwarp();  // all rows are there
+    if (lane != 0) continue;
+    loaded.arrive();
+    made.arrive();
+  }
+}
+
+// Warp 15.
+template <class Io>
+__device__ void gate_chunks(const Params& p, const ShortWork& work, FusedSmem<Io>& smem) {
+  const Args& a = p.args;
+  const auto load = [&](int chunk) {
+    return load_gates<1>(a, work.begin + std::int64_t{chunk} * kShort, work.valid(chunk), work.h);
+  };
+  RawGates<1> next = load(0);
+  Turn<kPlaces> turn;
+  for (int chunk = 0; chunk < work.chunks; ++chunk, turn.next()) {
+    const RawGates<1> raw = next;
+    next = load(chunk + 1);  // past the last one nothing is read
+    const GateSums<1> of = sum_gates(transformed(a, work.valid(chunk), work.h, raw));
+    smem.read[turn.stage].wait_asleep(turn.parity ^ 1);
+    store_short_gates(of, a.scale, smem.gates[turn.stage], smem.vectors[turn.stage]);
+    __syncwarp();  // they are there
+    if (threadIdx.x % 32 == 0) smem.loaded[turn.stage].arrive();
+  }
+}
+
+// Warp `second` of a pair: every third chunk, from chunk `pair` on.
+template <class Io, bool kTaps>
+__device__ void make_chunks(const Params& p, const ShortWork& work, FusedSmem<Io>& smem, int pair, bool second) {
+  static_assert(kPlaces == 2 * kFusedPairs);
+  const Args& a = p.args;
+  std::uint32_t parity = 0;
+  for (int chunk = pair, at = pair; chunk < work.chunks; chunk += kFusedPairs) {
+    auto& place = smem.places[at];
+    const ShortGates& gates = smem.gates[at];
+    smem.loaded[at].wait_asleep(parity);
+    if (a.l2norm) {
+      place.normalise(second, kPairWarps, work.valid(chunk));
+      ptx::fence_async_shared();
+      ptx::barrier_sync<32 * kPairWarps>(1 + kStates + pair);  // all rows are normalised
     }
+    if (second)
+      make_short_P<Io>(place, gates, a.scale);
+    else
+      make_short_X<Io>(place, gates, smem.blocks[pair]);
+    ptx::fence_async_shared();
+    __syncwarp();  // X or P is there
+    if (kTaps && !second && a.tap_Ainv != nullptr)
+      tap_inverse(place.factors,
+                  a.tap_Ainv + ((chunks_before<kShort>(p, work.n) + chunk) * a.HV + work.h) * kShort * kShort);
+    if (threadIdx.x % 32 == 0) smem.made[at].arrive();
+    at = at < kFusedPairs ? at + kFusedPairs : pair;
+    parity ^= at == pair;
   }
 }
 
@@ -159,23 +151,28 @@ __global__ void __launch_bounds__(kFusedThreads, 1)
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
   extern __shared__ __align__(1024) char shared[];
   auto& smem = *reinterpret_cast<FusedSmem<Io>*>(shared);
-  const auto find = [&](Work& work) { return find_work<Io, kFusedD>(p, ptx::block_id(), 0, kFusedD, work); };
-  Work work;
-  if (!find(work)) return;
+  ShortWork work;
+  if (!find_work<Io>(p, blockIdx.x, 0, kFusedD, work)) return;
   smem.init(threadIdx.x);
   __syncthreads();  // barriers and zeros are there
-  const int group = __shfl_sync(kAll, threadIdx.x / kGroup, 0);
+  const int warp = __shfl_sync(kAll, threadIdx.x / 32, 0), group = warp / 4;
   if (group < kStates) {
     ptx::setmaxnreg_inc<kStateRegisters>();
-    const auto at = [&](const Turn<kPlaces>& turn, int index) {
-      return FusedChunk<Io>{
-          smem.keys_of[turn.stage], smem.factors[turn.stage], smem.vectors[turn.stage],  smem.values[index % kTeams][group],
-          smem.there[turn.stage],   smem.read[turn.stage],    smem.done[index % kTeams], turn.parity};
-    };
-    run_state_beside<Io, kTaps>(p, maps, work, 64 * group, 1 + group, at, find);
+    run_short_state<Io, kTaps>(p, maps, work, 64 * group, 1 + group, [&](const Turn<kPlaces>& turn) {
+      auto& place = smem.places[turn.stage];
+      return ShortChunk<Io>{place,
+                            place.v[group],
+                            smem.vectors[turn.stage],
+                            smem.made[turn.stage],
+                            smem.read[turn.stage],
+                            smem.done[turn.stage],
+                            turn.parity};
+    });
   } else {
-    ptx::setmaxnreg_dec<kTeamRegisters>();
-    run_team<Io>(p, maps, work, smem, group - kStates);
+    ptx::setmaxnreg_dec<kMakerRegisters>();
+    if (warp == kLoadWarp) return load_chunks<Io>(p, maps, work, smem);
+    if (warp == kGateWarp) return gate_chunks<Io>(p, work, smem);
+    make_chunks<Io, kTaps>(p, work, smem, (warp - kFirstPair) / kPairWarps, (warp - kFirstPair) % kPairWarps != 0);
   }
 #else
   __trap();  // variants.cc offers this where it was built for sm_90a only

@@ -11,11 +11,12 @@
 namespace deltagauge::kernels::gdn {
 namespace chunk_sm90 {
 
-inline Maps90 maps_of(const Params& p) {
+// For chunks of so many tokens.
+inline Maps90 maps_of(const Params& p, int tokens = kC) {
   const Args& a = p.args;
   if (a.T == 0) return {};
   const auto map = [&](const void* base, std::int64_t heads) {
-    return runtime::rows_map("gdn.chunk_sm90", base, a.T, heads, a.K, kC, 64);
+    return runtime::rows_map("gdn.chunk_sm90", base, a.T, heads, a.K, tokens, 64);
   };
   return {.k = map(p.k_unit ? p.k_unit : a.k, a.HK),
           .q = map(p.q_unit ? p.q_unit : a.q, a.HK),

@@ -42,9 +42,10 @@ __global__ void __launch_bounds__(kPairs* kPrepareThreads, 1) prepare(const __gr
     }
     ptx::cp_async_commit();
   };
-  RawGates raw = {};  // of the item's first heads, one a warp of team 1
+  RawGates<2> raw = {};  // of the item's first heads, one a warp of team 1
   const auto load_raw = [&](const Chunk& at, unsigned item, std::int64_t head) {
-    if (team == 1 && head + w < group && at.rows > 0) raw = load_gates(a, at.begin, at.rows, item % HK * group + head + w);
+    if (team == 1 && head + w < group && at.rows > 0)
+      raw = load_gates<2>(a, at.begin, at.rows, item % HK * group + head + w);
   };
 
   auto* zero = reinterpret_cast<uint4*>(&smem.out);  // above the diagonals nothing is ever written
@@ -108,13 +109,13 @@ __global__ void __launch_bounds__(kPairs* kPrepareThreads, 1) prepare(const __gr
       }
       if (head == 0) announce(item);
       if (team == 0)
-        make_X<0>(products, smem.gates[one], smem.decays[one], w, smem.factors, smem.out, barriers, [] {});
+        make_X(products, smem.gates[one], smem.decays[one], w, smem.factors, smem.out, barriers);
       else
         make_P(products, smem.gates[one], smem.decays[one], a.scale, w, smem.out);
       ptx::fence_async_shared();
       barriers.both();  // the head's factors are there, its gates have been read
       float* tap = tap_of(p, at.n, at.index, hk * group + head);
-      if (tap != nullptr) tap_inverse<kPrepareThreads>(smem.out, tap);
+      if (tap != nullptr) tap_inverse(smem.out, tap);
       if (thread == 0) ptx::bulk_store(&records[head], &smem.out, sizeof(Factors90));
       if (tap != nullptr) barriers.both();  // the tap has read the factors
     }

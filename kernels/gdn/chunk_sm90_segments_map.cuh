@@ -111,7 +111,7 @@ __device__ void run_map(const Params& p, const Work& work, bool transition, int 
     ptx::wgmma_pin(r);
     ptx::wgmma_fence();
     multiply_state<Io, kD>(r, state.s, k);
-    const ResidInputs inputs(stage.v[group], vectors, w, lane);
+    const ResidInputs<kC> inputs(stage.v[group], vectors, w, lane);
     const float whole = vectors.decay_in[kC - 1];
     ptx::wgmma_wait<0>();  // S k^T
     ptx::wgmma_pin(r);

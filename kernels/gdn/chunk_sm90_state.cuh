@@ -134,8 +134,7 @@ __global__ void __launch_bounds__(Shape::threads, 1)
   extern __shared__ __align__(1024) char shared[];
   Work work;
   const int column = static_cast<int>(blockIdx.x % Shape::splits) * 64 * Shape::states;
-  if (!find_work<Io, Shape::D>(p, blockIdx.x / Shape::splits, column, 64 * Shape::states, work))
-    return ptx::wait_for_dependency();
+  if (!find_work<Io>(p, blockIdx.x / Shape::splits, column, 64 * Shape::states, work)) return ptx::wait_for_dependency();
   run_states<Io, Shape, kTaps>(p, maps, work, *reinterpret_cast<Smem90<Io, Shape>*>(shared));
 #else
   __trap();  // variants.cc offers this where it was built for sm_90a only

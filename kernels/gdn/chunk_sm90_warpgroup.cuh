@@ -24,26 +24,28 @@ struct Turn {
   }
 };
 
-// What a block works on.
-struct Work {
+// What a block works on, in chunks of kTokens.
+template <int kTokens>
+struct WorkOf {
   std::int64_t n, h, hk, begin, end;
   int chunks, column;  // column: first V row of the block
   StateSlot slot;
   static constexpr int first = 0;  // as SegmentWork has them
   static constexpr const float* entry = nullptr;
   __device__ int valid(int chunk) const {
-    const std::int64_t left = end - begin - std::int64_t{chunk} * kC;
-    return static_cast<int>(left < kC ? left : kC);
+    const std::int64_t left = end - begin - std::int64_t{chunk} * kTokens;
+    return static_cast<int>(left < kTokens ? left : kTokens);
   }
 };
+using Work = WorkOf<kC>;
 // A segment of a sequence (chunk_sm90_segments.cuh).
 struct SegmentWork : Work {
   int first;           // the chunk of the sequence that it starts with
   const float* entry;  // [V, K] that the head starts from, or null: as the sequence does
 };
 // Of pair n * HV + h; false when the sequence has no slot: then o of the block's V rows is zeroed and nothing is left to do.
-template <class Io, int kD>
-__device__ bool find_work(const Params& p, std::int64_t pair, int column, int columns, Work& work) {
+template <class Io, int kTokens>
+__device__ bool find_work(const Params& p, std::int64_t pair, int column, int columns, WorkOf<kTokens>& work) {
   const Args& a = p.args;
   const std::int64_t n = pair / a.HV, h = pair % a.HV;
   const Rows rows = rows_of(p, n);
@@ -52,38 +54,44 @@ __device__ bool find_work(const Params& p, std::int64_t pair, int column, int co
     zero_output<Io>(a, h, rows, column, columns);
     return false;
   }
-  work = {n,      h,   h / (a.HV / a.HK), rows.begin, rows.end, static_cast<int>((rows.end - rows.begin + kC - 1) / kC),
-          column, slot};
+  work = {n,          h,        h / (a.HV / a.HK),
+          rows.begin, rows.end, static_cast<int>((rows.end - rows.begin + kTokens - 1) / kTokens),
+          column,     slot};
   return true;
 }
 
 // Where a warpgroup finds a chunk: v of its 64 V columns, tokens as rows in the 128-byte swizzle, where it leaves o. The
 // chunk is there when the phase of full with this parity has ended. Each warp arrives at read when it needs nothing of it
 // but v's place any more, and the warpgroup at done when that is free too.
-template <class Io, int kD, class Factors = Factors90InShared>
+template <class Io, int kD>
 struct ChunkAt {
   const Keys90<Io, kD>& keys;
-  const Factors& factors;
+  const Factors90InShared& factors;
   const Vectors90& vectors;
   Io (&v)[kC * 64];
   ptx::Mbarrier &full, &read, &done;
   std::uint32_t parity;
 };
 // Where a lane's row of ldmatrix or stmatrix stands, of the first 8 tokens, V columns 16 w .. 16 w + 15.
-template <class Io>
-__device__ std::uint32_t columns_at(const Io (&v)[kC * 64], int row, int w, int half) {
+template <class Io, int kSize>
+__device__ std::uint32_t columns_at(const Io (&v)[kSize], int row, int w, int half) {
   return shared_address(v) + Tile<64>::offset(row, 2 * w + half);
 }
 
+// As OperandTf32, uncut: the tensor core does that.
+__device__ inline void cut_operand(const float (&x)[4], std::uint32_t (&operand)[4]) {
+  constexpr int kElement[4] = {0, 2, 1, 3};
+#pragma unroll
+  for (int r = 0; r < 4; ++r) operand[r] = __float_as_uint(x[kElement[r]]);
+}
+
 // d += a X^T (add, else =) for the tiles X0 and X1 of a lower triangular X [64, 64] and a [64, 64] in tf32; committed. The
-// tensor core cuts a. kSwapped: of a's columns the second half stands before the first.
-template <bool kSwapped = false>
-__device__ void multiply_triangle(Rows64& d, const Rows64& a, std::uint64_t X0, std::uint64_t X1, bool add) {
+// tensor core cuts a.
+__device__ inline void multiply_triangle(Rows64& d, const Rows64& a, std::uint64_t X0, std::uint64_t X1, bool add) {
 #pragma unroll
   for (int step = 0; step < kC / 8; ++step) {
-    const float(&x)[4] = a[kSwapped ? step ^ kHalf / 8 : step];
-    const std::uint32_t operand[4] = {__float_as_uint(x[0]), __float_as_uint(x[2]), __float_as_uint(x[1]),
-                                      __float_as_uint(x[3])};  // as OperandTf32
+    std::uint32_t operand[4];
+    cut_operand(a[step], operand);
     ptx::wgmma_m64n64k8_tf32(d, operand, (step < kHalf / 8 ? X0 : X1) + 2 * (step % (kHalf / 8)), add || step > 0);
   }
   ptx::wgmma_commit();
@@ -98,11 +106,11 @@ __device__ void multiply_state(Rows64& d, const std::uint32_t (&s)[kD / 16][4], 
   ptx::wgmma_commit();
 }
 
-// S += u k, for u [64, 64] as operand a in io; committed.
-template <class Io, int kD>
-__device__ void add_to_state(float (&S)[kD / 8][4], const std::uint32_t (&u)[kC / 16][4], std::uint64_t k) {
+// S += u k, for u [64, 16 kSteps] as operand a in io; committed.
+template <class Io, int kD, int kSteps>
+__device__ void add_to_state(float (&S)[kD / 8][4], const std::uint32_t (&u)[kSteps][4], std::uint64_t k) {
 #pragma unroll
-  for (int j = 0; j < kC / 16; ++j) {
+  for (int j = 0; j < kSteps; ++j) {
     if constexpr (kD == 128)
       ptx::wgmma_m64n128k16_columns<Io>(S, u[j], k + 128 * j);
     else
@@ -111,12 +119,12 @@ __device__ void add_to_state(float (&S)[kD / 8][4], const std::uint32_t (&u)[kC 
   ptx::wgmma_commit();
 }
 
-// [16, 64] as the warp's columns of o, tokens by V rows.
-template <class Io>
-__device__ void write_o(const Rows64& x, Io (&o)[kC * 64], int w, int lane) {
+// [16, 8 kCount] as the warp's columns of o, tokens by V rows.
+template <class Io, int kCount>
+__device__ void write_o(const float (&x)[kCount][4], Io (&o)[8 * kCount * 64], int w, int lane) {
   const std::uint32_t to = columns_at(o, lane / 16 * 8 + lane % 8, w, lane / 8 % 2);
 #pragma unroll
-  for (int i = 0; i < kC / 8; i += 2) {
+  for (int i = 0; i < kCount; i += 2) {
     std::uint32_t tokens[4];  // of 8 tokens, V rows 0 .. 7 and 8 .. 15, then of the next 8
 #pragma unroll
     for (int m = 0; m < 4; ++m) tokens[m] = pack2<Io>(x[i + m / 2][2 * (m % 2)], x[i + m / 2][2 * (m % 2) + 1]);
@@ -124,8 +132,8 @@ __device__ void write_o(const Rows64& x, Io (&o)[kC * 64], int w, int lane) {
   }
 }
 // The warp's columns of o's rows below valid to global memory, at is where the first element goes.
-template <class Io>
-__device__ void store_rows(const Io (&o)[kC * 64], int w, Io* at, std::int64_t stride, int valid, int lane) {
+template <class Io, int kSize>
+__device__ void store_rows(const Io (&o)[kSize], int w, Io* at, std::int64_t stride, int valid, int lane) {
   for (int row = lane / 2; row < valid; row += 16)
     *reinterpret_cast<uint4*>(at + row * stride + 8 * (lane % 2)) =
         *reinterpret_cast<const uint4*>(reinterpret_cast<const char*>(o) + Tile<64>::offset(row, 2 * w + lane % 2));
@@ -140,26 +148,27 @@ __device__ void send_o(const Maps90& maps, const Work& work, int index, int colu
 }
 
 // What a lane needs for resid of a chunk.
+template <int kTokens>
 struct ResidInputs {
-  std::uint32_t v[kC / 16][4];  // of two n-blocks of 8 tokens: V rows 0 .. 7 and 8 .. 15 of each
-  float2 beta[kC / 8], decay[kC / 8];
+  std::uint32_t v[kTokens / 16][4];  // of two n-blocks of 8 tokens: V rows 0 .. 7 and 8 .. 15 of each
+  float2 beta[kTokens / 8], decay[kTokens / 8];
   template <class Io>
-  __device__ ResidInputs(const Io (&from)[kC * 64], const Vectors90& vectors, int w, int lane) {
+  __device__ ResidInputs(const Io (&from)[kTokens * 64], const VectorsOf<kTokens>& vectors, int w, int lane) {
     const int t = lane % 4, matrix = lane / 8;
     const std::uint32_t at = columns_at(from, (matrix >> 1) * 8 + lane % 8, w, matrix & 1);
 #pragma unroll
-    for (int j = 0; j < kC / 16; ++j) ptx::ldmatrix_x4_trans(v[j], at + 128 * 16 * j);
+    for (int j = 0; j < kTokens / 16; ++j) ptx::ldmatrix_x4_trans(v[j], at + 128 * 16 * j);
 #pragma unroll
-    for (int i = 0; i < kC / 8; ++i) {
+    for (int i = 0; i < kTokens / 8; ++i) {
       beta[i] = *reinterpret_cast<const float2*>(&vectors.beta[8 * i + 2 * t]);
       decay[i] = *reinterpret_cast<const float2*>(&vectors.decay_in[8 * i + 2 * t]);
     }
   }
   // r = kTf32Up beta (v - exp(b) r), from S k^T of scaled rows.
   template <class Io>
-  __device__ void resid(Rows64& r, const RowScale& scale) const {
+  __device__ void resid(float (&r)[kTokens / 8][4], const RowScale& scale) const {
 #pragma unroll
-    for (int i = 0; i < kC / 8; ++i)
+    for (int i = 0; i < kTokens / 8; ++i)
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
         const float2 v2 = unpack2<Io>(v[i / 2][2 * (i % 2) + half]);
@@ -190,16 +199,17 @@ struct State90 {
 // Tiles of a chunk as wgmma takes them.
 struct Tiles90 {
   std::uint64_t keys, factors;
-  template <class Io, int kD, class Factors>
-  explicit __device__ Tiles90(const ChunkAt<Io, kD, Factors>& at)
+  template <class Io, int kD>
+  explicit __device__ Tiles90(const ChunkAt<Io, kD>& at)
       : keys(ptx::wgmma_rows(shared_address(&at.keys))), factors(ptx::wgmma_rows(shared_address(&at.factors))) {}
 };
 
 // Factors by token for a lane's two of each n-block.
 using Pairs64 = float2[kC / 8];
-__device__ inline void load_pairs(const float (&from)[kC], int t, Pairs64& to) {
+template <int kCount>
+__device__ void load_pairs(const float (&from)[8 * kCount], int t, float2 (&to)[kCount]) {
 #pragma unroll
-  for (int i = 0; i < kC / 8; ++i) to[i] = *reinterpret_cast<const float2*>(&from[8 * i + 2 * t]);
+  for (int i = 0; i < kCount; ++i) to[i] = *reinterpret_cast<const float2*>(&from[8 * i + 2 * t]);
 }
 
 // A warpgroup: V rows column .. column + 63 through all chunks. barrier: one of its own. at(turn) is where it finds the
@@ -257,7 +267,7 @@ __device__ void run_state(const Params& p, const Maps90& maps, const W& work, in
       if (a.tap_S != nullptr)
         store_state(a.tap_S + (((tap_block + index) * a.HV + work.h) * kD + own) * kD, state.S, l.group, l.t);
     if constexpr (kShared) read_keys(index, turn);
-    const ResidInputs inputs(chunk.v, vectors, w, lane);
+    const ResidInputs<kC> inputs(chunk.v, vectors, w, lane);
     const float first_decay = vectors.decay_in[kC - 1];
     ptx::wgmma_wait<0>();  // S k^T
     ptx::wgmma_pin(r);

@@ -59,9 +59,9 @@ struct Args {
   float lower_bound = -5;  // bounded only: finite, <= 0
   bool fast_math = false;
   Schedule schedule = Schedule::automatic;
-  // Debug taps, all optional, f32. C = 64 rows a chunk, chunks counted per sequence, chunk_offset[n] = sum of
-  // ceil(length / 64) over the sequences before n; NC chunks in all.
-  float* tap_Ainv = nullptr;   // [NC, HV, 64, 64]
+  // Debug taps, all optional, f32. C = Variant::chunk rows a chunk, chunks counted per sequence, chunk_offset[n] = sum of
+  // ceil(length / C) over the sequences before n; NC chunks in all.
+  float* tap_Ainv = nullptr;   // [NC, HV, C, C]
   float* tap_S = nullptr;      // [NC, HV, V, K] state before the chunk
   float* tap_v_new = nullptr;  // [T, HV, V]
 };
@@ -76,6 +76,7 @@ struct Limit {
 struct Variant {
   std::string_view name;     // "recurrent", "chunk_sm80"
   std::string_view staging;  // the emulator's name for where it rounds
+  std::int64_t chunk;        // tokens of a chunk, 1: token by token
   std::string_view summary;
   std::string_view io;          // dtypes of q k v o it takes, space separated
   std::string_view head_sizes;  // K and V it takes, in words

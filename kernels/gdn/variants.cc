@@ -35,8 +35,6 @@ constexpr Limit kChunkLimits[] = {
     {"v", DType::bf16, 2.7980229028862875e+38}, {"h0", DType::bf16, 1.2328547067844927e+38}, {"h0", DType::f16, 143982512}};
 constexpr Limit kChunk90Limits[] = {
     {"v", DType::bf16, 2.7980229028862875e+38}, {"h0", DType::bf16, 1.2328547067844927e+38}, {"h0", DType::f16, 440530976}};
-// With the bits of chunk_sm90 it has its limits; of its own nothing was searched, for the cases have heads of 64.
-constexpr Limit kFusedLimits[] = {{"v", DType::bf16, 2.7980229028862875e+38}, {"h0", DType::bf16, 1.2328547067844927e+38}};
 constexpr Limit kSplitLimits[] = {{"v", DType::bf16, 2.7980229028862875e+38},
                                   {"h0", DType::bf16, 1.2308092257759644e+38},
                                   {"h0", DType::f16, 274596036608}};
@@ -44,6 +42,7 @@ constexpr Limit kSplitLimits[] = {{"v", DType::bf16, 2.7980229028862875e+38},
 constexpr Variant kVariants[] = {
     {.name = "recurrent",
      .staging = "recurrent.f32",
+     .chunk = 1,
      .summary = "token by token in FP32, any head size",
      .io = "f32 bf16 f16",
      .head_sizes = "K and V in [1, 256]",
@@ -54,6 +53,7 @@ constexpr Variant kVariants[] = {
      .limits = kRecurrentLimits},
     {.name = "chunk_sm80",
      .staging = "chunk_sm80.plain",
+     .chunk = 64,
      .summary = "chunks of 64 tokens on mma.sync, sm_80 and later",
      .io = "bf16 f16",
      .head_sizes = "K = V, 64 or 128",
@@ -64,6 +64,7 @@ constexpr Variant kVariants[] = {
      .limits = kChunkLimits},
     {.name = "chunk_sm90",
      .staging = "chunk_sm90.plain",
+     .chunk = 64,
      .summary = "chunks of 64 tokens on wgmma, sm_90 only",
      .io = "bf16 f16",
      .head_sizes = "K = V, 64 or 128",
@@ -74,18 +75,20 @@ constexpr Variant kVariants[] = {
      .sm = 90,
      .limits = kChunk90Limits},
     {.name = "chunk_sm90_fused",
-     .staging = "chunk_sm90.plain",
-     .summary = "the arithmetic of chunk_sm90 in one kernel without a workspace, for many (sequence, head) pairs",
-     .io = "bf16",
+     .staging = "chunk_sm90.short",
+     .chunk = 32,
+     .summary = "chunks of 32 tokens on wgmma in one kernel without a workspace, for many (sequence, head) pairs",
+     .io = "bf16 f16",
      .head_sizes = "K = V = 128",
      .fits = fits_128,
      .alignment = 16,
      .persistent = false,
      .taps = true,
      .sm = 90,
-     .limits = kFusedLimits},
+     .limits = kChunk90Limits},
     {.name = "chunk_sm90_segments",
      .staging = "chunk_sm90.plain",
+     .chunk = 64,
      .summary = "as chunk_sm90, segments of 4096 tokens side by side: few heads, long sequences",
      .io = "bf16 f16",
      .head_sizes = "K = V, 64 or 128",
@@ -98,6 +101,7 @@ constexpr Variant kVariants[] = {
      .limits = kChunk90Limits},
     {.name = "chunk_sm80_split",
      .staging = "chunk_sm80.split",
+     .chunk = 64,
      .summary = "as chunk_sm80, every operand but q and k as hi + lo: a smaller error, more time",
      .io = "bf16 f16",
      .head_sizes = "K = V, 64 or 128",
@@ -132,10 +136,10 @@ std::string_view pick(const Args& args, int sm) {
     return !unsupported_device(variant, sm) && !unsupported(variant, args);
   };
   // As measured on 132 multiprocessors (docs/performance.md): segments where states of 64 V rows leave three quarters of
-  // them idle, one kernel where a block a pair fills nearly two rounds.
+  // them idle, one kernel where a block a pair keeps three fifths of them busy.
   const std::int64_t pairs = args.N * args.HV;
   if (pairs <= 16 && args.T >= 4 * kSegment * args.N && usable("chunk_sm90_segments")) return "chunk_sm90_segments";
-  if (pairs >= 240 && usable("chunk_sm90_fused")) return "chunk_sm90_fused";
+  if (pairs >= 80 && usable("chunk_sm90_fused")) return "chunk_sm90_fused";
   if (usable("chunk_sm90")) return "chunk_sm90";
   return unsupported("chunk_sm80", args) ? "recurrent" : "chunk_sm80";
 }

@@ -116,9 +116,10 @@ TEST(Variants, AutoTakesChunksWhereTheyFitAndSequencesAreLongEnough) {
   EXPECT_EQ(sm90(32768, 3, 2, 8, DType::bf16), "chunk_sm90");
   EXPECT_EQ(sm90(16383, 1, 2, 8, DType::bf16), "chunk_sm90");
   EXPECT_EQ(sm90(32768, 8, 32, 32, DType::bf16), "chunk_sm90_fused");
-  EXPECT_EQ(sm90(32768, 8, 32, 32, DType::f16), "chunk_sm90");
+  EXPECT_EQ(sm90(32768, 8, 32, 32, DType::f16), "chunk_sm90_fused");
   EXPECT_EQ(sm90(32768, 4, 16, 64, DType::bf16), "chunk_sm90_fused");
-  EXPECT_EQ(sm90(32768, 7, 16, 32, DType::bf16), "chunk_sm90");
+  EXPECT_EQ(sm90(32768, 5, 4, 16, DType::bf16), "chunk_sm90_fused");
+  EXPECT_EQ(sm90(32768, 2, 16, 32, DType::bf16), "chunk_sm90");
   EXPECT_EQ(unsupported_device("chunk_sm90", 80).value_or(""), "device: expected sm_90, got sm_80");
   EXPECT_FALSE(unsupported_device("chunk_sm80", 120));
 }

@@ -95,11 +95,11 @@ void expect_same_bits(std::string_view id, std::initializer_list<const char*> ba
       EXPECT_EQ(bit_mismatch(problem, tensor, get(answer, tensor), want, rows_of(problem, tensor, want.shape())), "") << id;
 }
 
-// One kernel or two, one warpgroup of states a block or two, sequences that are shorter than a segment.
-TEST(HostBackends, ChunkSm90AndItsOtherFormsGiveTheSameBits) {
+// One warpgroup of states a block or two, sequences that are shorter than a segment.
+TEST(HostBackends, ChunkSm90AndItsSegmentsGiveTheSameBits) {
   for (const char* id : {"gdn/fwd/len=449+64+1,HK=1,HV=2,K=128,V=128/bf16/gate=mixed/l2norm=on/h0=normal=1/seed=7",
                          "gdn/fwd/len=193+0+64,HK=1,HV=1,K=128,V=128/bf16/gate=strong/raw_gate=on/seed=8"})
-    expect_same_bits(id, {"host.gdn.chunk_sm90", "host.gdn.chunk_sm90_fused", "host.gdn.chunk_sm90_segments"});
+    expect_same_bits(id, {"host.gdn.chunk_sm90", "host.gdn.chunk_sm90_segments"});
 }
 
 // One multiprocessor holds 16 blocks, so there a static block takes all rows of a head from 48 (sequence, head) pairs on; on

@@ -11,8 +11,6 @@ namespace {
 
 using namespace kernels;
 
-constexpr std::int64_t kTapChunk = 64;  // rows of a chunk in the kernels' taps
-
 gdn::Args gdn_args(const Problem& p, gdn::Schedule schedule) {
   return {.slots = p.slots,
           .slot_stride = p.slots ? p.HV * p.V * p.K + p.slot_pad : 0,
@@ -40,7 +38,7 @@ std::optional<std::string> beyond_limits(const gdn::Variant& variant, const Prob
   const double g = p.gate.kind == "constant" ? -p.gate.value : 0;
   const std::int64_t longest = p.lengths.empty() ? 0 : *std::max_element(p.lengths.begin(), p.lengths.end());
   const std::pair<std::string_view, double> scales[] = {{"g", g},
-                                                        {"sum_g", g * static_cast<double>(std::min(longest, kTapChunk))},
+                                                        {"sum_g", g * static_cast<double>(std::min(longest, variant.chunk))},
                                                         {"beta", p.beta.kind == "const" ? p.beta.value : 0},
                                                         {"v", p.v.value},
                                                         {"h0", p.h0.value}};
@@ -79,10 +77,10 @@ gate::Args gate_args(const Problem& p) {
           .fast_math = p.math == MathMode::fast};
 }
 
-std::vector<TensorSpec> gdn_taps(const Problem& p) {
+std::vector<TensorSpec> gdn_taps(const Problem& p, std::int64_t chunk) {
   std::int64_t chunks = 0;
-  for (const std::int64_t length : p.lengths) chunks += (length + kTapChunk - 1) / kTapChunk;
-  return {{"Ainv", DType::f32, {chunks, p.HV, kTapChunk, kTapChunk}},
+  for (const std::int64_t length : p.lengths) chunks += (length + chunk - 1) / chunk;
+  return {{"Ainv", DType::f32, {chunks, p.HV, chunk, chunk}},
           {"S", DType::f32, {chunks, p.HV, p.V, p.K}},
           {"v_new", DType::f32, {p.rows(), p.HV, p.V}, 0}};
 }
@@ -162,7 +160,7 @@ Kernel gdn_kernel(const Calls& calls, const gdn::Variant& variant, gdn::Schedule
       .launch = [&variant, args, calls](const Problem& p, const Pointers& at,
                                         void* stream) { calls.gdn(variant.name, with_pointers(args(p), at), stream); },
       .segment = variant.segment};
-  if (variant.taps) kernel.taps = gdn_taps;
+  if (variant.taps) kernel.taps = [&variant](const Problem& p) { return gdn_taps(p, variant.chunk); };
   return kernel;
 }
 

@@ -45,5 +45,8 @@ void wgmma_m64n128k16_columns(float (&d)[16][4], const std::uint32_t (&a)[4], st
 inline void wgmma_m64n64k8_tf32(float (&d)[8][4], const std::uint32_t (&a)[4], std::uint64_t b, bool add) {
   host::wgmma({host::Format::tf32, 64, d, a, 0, b, false, add});
 }
+inline void wgmma_m64n32k8_tf32(float (&d)[4][4], const std::uint32_t (&a)[4], std::uint64_t b, bool add) {
+  host::wgmma({host::Format::tf32, 32, d, a, 0, b, false, add});
+}
 
 }  // namespace deltagauge::kernels::ptx
