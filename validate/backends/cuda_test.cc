@@ -10,6 +10,7 @@
 
 #include "core/error.h"
 #include "core/inputs.h"
+#include "kernels/cp/plan.h"
 #include "kernels/gdn/gdn.h"
 #include "reports/json.h"
 #include "validate/ladder/promises.h"
@@ -81,21 +82,6 @@ TEST_F(CudaBackends, LimitsAreThoseOfTheRecordedFrontier) {
     const auto at = found.try_emplace(key, row.values.at(quantity + ".largest_safe")).first;
     at->second = std::min(at->second, row.values.at(quantity + ".largest_safe"));
   }
-  // A variant that was not searched, with the bits of another, which has its staging, has the limits of that.
-  for (const auto& variant : kernels::gdn::variants()) {
-    const std::string own = "cuda.gdn." + std::string(variant.name);
-    if (std::ranges::any_of(searched, [&](const auto& one) { return std::get<0>(one.first) == own; })) continue;
-    const auto& other = *std::ranges::find(kernels::gdn::variants(), variant.staging, &kernels::gdn::Variant::staging);
-    const std::string of_other = "cuda.gdn." + std::string(other.name);
-    const auto takes = [&](DType io) {
-      return (" " + std::string(variant.io) + " ").find(" " + std::string(name(io)) + " ") != std::string::npos;
-    };
-    for (const auto& [key, largest] : std::map(found))
-      if (std::get<0>(key) == of_other && takes(std::get<2>(key)))
-        found[{own, std::get<1>(key), std::get<2>(key)}] = largest;
-    for (const auto& [key, math] : std::set(searched))
-      if (std::get<0>(key) == of_other) searched.insert({{own, std::get<1>(key), std::get<2>(key)}, math});
-  }
   std::set<std::string> known;
   for (const auto& variant : kernels::gdn::variants()) {
     const std::string backend = "cuda.gdn." + std::string(variant.name);
@@ -157,7 +143,9 @@ TEST_F(CudaBackends, ChunkVariantsPromiseTheBitsOfTheirDegreesOfContextParalleli
   for (const Backend* backend : registry.match("*")) {
     const std::string name(backend->name());
     std::vector<std::string> want;
-    if (name.starts_with("cuda.gdn.chunk_")) want = {name + ".cp1", name + ".cp2", name + ".cp3"};
+    const bool whole = name.starts_with("cuda.gdn.chunk_") &&  // its chunks are those that segments are made of
+                       kernels::gdn::find_variant(name.substr(9)).chunk == kernels::cp::kChunk;
+    if (whole) want = {name + ".cp1", name + ".cp2", name + ".cp3"};
     EXPECT_EQ(names(promises_of(*backend)->cp_degrees()), want);
     for (const Backend* degree : promises_of(*backend)->cp_degrees())
       EXPECT_EQ(degree->unsupported(problem("gdn/fwd/len=4,K=96,V=192/bf16")),
