@@ -18,6 +18,13 @@ struct ShortChunk {
   std::uint32_t parity;
 };
 
+// As OperandTf32, uncut: the tensor core does that.
+__device__ inline void cut_operand(const float (&x)[4], std::uint32_t (&operand)[4]) {
+  constexpr int kElement[4] = {0, 2, 1, 3};
+#pragma unroll
+  for (int r = 0; r < 4; ++r) operand[r] = __float_as_uint(x[kElement[r]]);
+}
+
 // d += a X^T (add, else =) for a lower triangular X [32, 32] and a [64, 32] in tf32; committed. The tensor core cuts a.
 __device__ inline void multiply_triangle(Rows32& d, const std::uint32_t (&a)[kShort / 8][4], std::uint64_t X, bool add) {
 #pragma unroll

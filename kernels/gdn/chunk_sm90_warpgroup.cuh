@@ -78,20 +78,14 @@ __device__ std::uint32_t columns_at(const Io (&v)[kSize], int row, int w, int ha
   return shared_address(v) + Tile<64>::offset(row, 2 * w + half);
 }
 
-// As OperandTf32, uncut: the tensor core does that.
-__device__ inline void cut_operand(const float (&x)[4], std::uint32_t (&operand)[4]) {
-  constexpr int kElement[4] = {0, 2, 1, 3};
-#pragma unroll
-  for (int r = 0; r < 4; ++r) operand[r] = __float_as_uint(x[kElement[r]]);
-}
-
 // d += a X^T (add, else =) for the tiles X0 and X1 of a lower triangular X [64, 64] and a [64, 64] in tf32; committed. The
 // tensor core cuts a.
 __device__ inline void multiply_triangle(Rows64& d, const Rows64& a, std::uint64_t X0, std::uint64_t X1, bool add) {
 #pragma unroll
   for (int step = 0; step < kC / 8; ++step) {
-    std::uint32_t operand[4];
-    cut_operand(a[step], operand);
+    const float(&x)[4] = a[step];
+    const std::uint32_t operand[4] = {__float_as_uint(x[0]), __float_as_uint(x[2]), __float_as_uint(x[1]),
+                                      __float_as_uint(x[3])};  // as OperandTf32
     ptx::wgmma_m64n64k8_tf32(d, operand, (step < kHalf / 8 ? X0 : X1) + 2 * (step % (kHalf / 8)), add || step > 0);
   }
   ptx::wgmma_commit();

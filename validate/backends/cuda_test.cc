@@ -72,16 +72,17 @@ TEST_F(CudaBackends, LimitsAreThoseOfTheRecordedFrontier) {
   using Key = std::tuple<std::string, std::string, DType>;  // backend, quantity, io
   std::map<Key, double> found, declared;
   std::set<std::pair<Key, MathMode>> searched;
-  for (const reports::Result& row : reports::load_report(recorded("frontier")).results) {
-    if (row.check != "frontier" || row.outcome == reports::Outcome::skip) continue;
-    const std::string value = row.values.begin()->first, quantity = value.substr(0, value.find('.'));
-    const Problem p = problem(row.test);
-    const Key key{row.backend, quantity, p.io};
-    searched.insert({key, p.math});
-    if (!row.values.contains(quantity + ".smallest_unsafe")) continue;
-    const auto at = found.try_emplace(key, row.values.at(quantity + ".largest_safe")).first;
-    at->second = std::min(at->second, row.values.at(quantity + ".largest_safe"));
-  }
+  for (const char* report : {"frontier", "frontier_128"})
+    for (const reports::Result& row : reports::load_report(recorded(report)).results) {
+      if (row.check != "frontier" || row.outcome == reports::Outcome::skip) continue;
+      const std::string value = row.values.begin()->first, quantity = value.substr(0, value.find('.'));
+      const Problem p = problem(row.test);
+      const Key key{row.backend, quantity, p.io};
+      searched.insert({key, p.math});
+      if (!row.values.contains(quantity + ".smallest_unsafe")) continue;
+      const auto at = found.try_emplace(key, row.values.at(quantity + ".largest_safe")).first;
+      at->second = std::min(at->second, row.values.at(quantity + ".largest_safe"));
+    }
   std::set<std::string> known;
   for (const auto& variant : kernels::gdn::variants()) {
     const std::string backend = "cuda.gdn." + std::string(variant.name);
