@@ -24,10 +24,10 @@ constexpr bool kBuiltForSm90a = true;
 constexpr bool kBuiltForSm90a = false;
 #endif
 
-// The smallest largest_safe over the cases of reports/recorded/h200/frontier.json; validate/backends/cuda_test.cc holds them
-// together. Where a sum leaves f32: v, and h0 with bf16. Where, with f16 and one key, the state's own rounding error passes
-// 65504 in outputs that are right near zero: h0 with f16. Gates have no limit, v of f16 ends at 65504, beta was searched
-// to 2.
+// The smallest largest_safe over the cases of reports/recorded/h200/frontier{,_128}.json; validate/backends/cuda_test.cc
+// holds them together. Where a sum leaves f32: v, and h0 with bf16. Where, with f16 and one key, the state's own rounding
+// error passes 65504 in outputs that are right near zero: h0 with f16. Gates have no limit, v of f16 ends at 65504, beta was
+// searched to 2.
 constexpr Limit kRecurrentLimits[] = {{"v", DType::bf16, 2.5587509111438167e+38},
                                       {"h0", DType::bf16, 1.4351667733905652e+38},
                                       {"h0", DType::f16, 14969485656064}};
@@ -35,6 +35,8 @@ constexpr Limit kChunkLimits[] = {
     {"v", DType::bf16, 2.7980229028862875e+38}, {"h0", DType::bf16, 1.2328547067844927e+38}, {"h0", DType::f16, 143982512}};
 constexpr Limit kChunk90Limits[] = {
     {"v", DType::bf16, 2.7980229028862875e+38}, {"h0", DType::bf16, 1.2328547067844927e+38}, {"h0", DType::f16, 440530976}};
+constexpr Limit kFusedLimits[] = {
+    {"v", DType::bf16, 2.6119265213462865e+38}, {"h0", DType::bf16, 1.4721175714426419e+38}, {"h0", DType::f16, 1335360896}};
 constexpr Limit kSplitLimits[] = {{"v", DType::bf16, 2.7980229028862875e+38},
                                   {"h0", DType::bf16, 1.2308092257759644e+38},
                                   {"h0", DType::f16, 274596036608}};
@@ -85,7 +87,7 @@ constexpr Variant kVariants[] = {
      .persistent = false,
      .taps = true,
      .sm = 90,
-     .limits = kChunk90Limits},
+     .limits = kFusedLimits},
     {.name = "chunk_sm90_segments",
      .staging = "chunk_sm90.plain",
      .chunk = 64,
