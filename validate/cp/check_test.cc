@@ -3,9 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 
 #include "core/inputs.h"
+#include "kernels/cp/plan.h"
 #include "kernels/gdn/gdn.h"
 #include "validate/thresholds.h"
 
@@ -85,7 +87,8 @@ TEST(CpCheck, cuda_ops_are_there_in_any_build_and_say_why_they_do_not_run) {
   EXPECT_EQ(row.reason, "head sizes: expected K = V, 64 or 128, got K = 16, V = 16");
   StagedOps ops;
   add_cuda_ops(ops);
-  EXPECT_EQ(ops.size(), kernels::gdn::variants().size() - 1);  // recurrent forms no chunks
+  EXPECT_EQ(static_cast<std::ptrdiff_t>(ops.size()),
+            std::ranges::count(kernels::gdn::variants(), kernels::cp::kChunk, &kernels::gdn::Variant::chunk));
 }
 
 TEST(CpCheck, an_unknown_table_is_an_error_row_that_names_the_known_ones) {
