@@ -47,7 +47,8 @@ struct alignas(1024) FusedSmem {
   }
 };
 
-// Warp 14. The rows of a chunk that is not full it copies itself: the rest of a box would be rows of other sequences.
+// Warp 14. The rows of a chunk that is not full it copies itself: the rest of a box would be rows of other sequences. All
+// lanes go through the waits, so that none is a phase ahead of them.
 template <class Io>
 __device__ void load_chunks(const Params& p, const Maps90& maps, const ShortWork& work, FusedSmem<Io>& smem) {
   constexpr int kD = kFusedD;
@@ -58,33 +59,36 @@ __device__ void load_chunks(const Params& p, const Maps90& maps, const ShortWork
     auto& place = smem.places[turn.stage];
     auto &loaded = smem.loaded[turn.stage], &made = smem.made[turn.stage];
     const int row = static_cast<int>(work.begin) + chunk * kShort, valid = work.valid(chunk);
-    if (valid == kShort) {
-      if (lane != 0) continue;
-      smem.read[turn.stage].wait_asleep(turn.parity ^ 1);
-      loaded.arrive_expect(sizeof place.keys);
-#pragma unroll
-      for (int c = 0; c < kD / 64; ++c) {
-        ptx::tensor_load(place.keys[c], maps.k, row, hk, 64 * c, loaded);
-        ptx::tensor_load(place.keys[c] + kShort * 64, maps.q, row, hk, 64 * c, loaded);
-      }
-      smem.done[turn.stage].wait_asleep(turn.parity ^ 1);
-      made.arrive_expect(sizeof place.v);
-#pragma unroll
-      for (int c = 0; c < kD / 64; ++c) ptx::tensor_load(place.v[c], maps.v, row, h, 64 * c, made);
-      continue;
-    }
-    smem.read[turn.stage].wait_asleep(turn.parity ^ 1);
-    smem.done[turn.stage].wait_asleep(turn.parity ^ 1);
+    const bool full = valid == kShort;
     const std::int64_t key = (std::int64_t{row} * a.HK + hk) * kD, value = (std::int64_t{row} * a.HV + h) * kD;
     const auto copy = [&](Io* to, const void* from, std::int64_t first, std::int64_t stride) {
       Tile<64>::load<kShort, 32>(shared_address(to), static_cast<const Io*>(from) + first, stride, valid);
     };
+    smem.read[turn.stage].wait_asleep(turn.parity ^ 1);
+    __syncwarp();  // all lanes are past the wait
+    if (full && lane == 0) loaded.arrive_expect(sizeof place.keys);
 #pragma unroll
     for (int c = 0; c < kD / 64; ++c) {
-      copy(place.keys[c], a.k, key + 64 * c, a.HK * kD);
-      copy(place.keys[c] + kShort * 64, a.q, key + 64 * c, a.HK * kD);
-      copy(place.v[c], a.v, value + 64 * c, a.HV * kD);
+      Io *k = place.keys[c], *q = k + kShort * 64;
+      if (!full) {
+        copy(k, a.k, key + 64 * c, a.HK * kD);
+        copy(q, a.q, key + 64 * c, a.HK * kD);
+      } else if (lane == 0) {
+        ptx::tensor_load(k, maps.k, row, hk, 64 * c, loaded);
+        ptx::tensor_load(q, maps.q, row, hk, 64 * c, loaded);
+      }
     }
+    smem.done[turn.stage].wait_asleep(turn.parity ^ 1);
+    __syncwarp();  // all lanes are past the wait
+    if (full && lane == 0) made.arrive_expect(sizeof place.v);
+#pragma unroll
+    for (int c = 0; c < kD / 64; ++c) {
+      if (!full)
+        copy(place.v[c], a.v, value + 64 * c, a.HV * kD);
+      else if (lane == 0)
+        ptx::tensor_load(place.v[c], maps.v, row, h, 64 * c, made);
+    }
+    if (full) continue;
     ptx::cp_async_commit();
     ptx::cp_async_wait<0>();
     ptx::fence_async_shared();
