@@ -1,13 +1,12 @@
 // The gated delta rule token by token, any K, V <= 256. Rows of the state never mix, so an item of work is kRows of them.
 //   D = exp(g_t) S;  u = beta_t (v_t - D k_t);  S = D + u k_t^T;  o_t = scale S q_t          all in FP32
 // item: (n * HV + h) * ceil(V / kRows) + row block
-// grid: x = item; or x = n * HV + h, a block that takes the items of its head one after the other, where those are
-// kRounds times what the device holds, so that one without work ends once; or persistent (schedule.cuh)
-// block: kThreads threads, kLanes to a group, kRowsPerGroup rows of S to a group, S in registers: lane l of a group holds
-// channels 32 i + 4 l .. + 3 of its rows
-// shared: Smem, kTokens tokens of q, k (FP32, normalised, zero from K to kK), v, decay and beta; the next kTokens are on
-// their way in registers meanwhile.
-// Every sum runs in an order that depends on K alone, so a sequence gives the same bits wherever it is packed.
+// grid: x = item; where (sequence, head) pairs are kRounds times what the device holds, a block takes every gridDim.x-th
+// item, kItems in all: fewer blocks of an idle pool, and none that gets all items of a busy head; or persistent
+// (schedule.cuh) block: kThreads threads, kLanes to a group, kRowsPerGroup rows of S to a group, S in registers: lane l of a
+// group holds channels 32 i + 4 l .. + 3 of its rows shared: Smem, kTokens tokens of q, k (FP32, normalised, zero from K to
+// kK), v, decay and beta; the next kTokens are on their way in registers meanwhile. Every sum runs in an order that depends
+// on K alone, so a sequence gives the same bits wherever it is packed.
 #pragma once
 #include <cuda_runtime.h>
 
@@ -26,13 +25,13 @@ namespace deltagauge::kernels::gdn::recurrent {
 
 inline constexpr int kThreads = 128, kWarps = kThreads / 32;
 inline constexpr int kRows = 32, kLanes = 8, kRowsPerGroup = kRows * kLanes / kThreads;
-inline constexpr int kRounds = 3;  // of resident blocks, from which on a static block takes all items of a head
+inline constexpr int kRounds = 3, kItems = 4;  // of resident blocks, from which on a static block takes several items
 inline constexpr unsigned kAll = 0xffffffffu;
 
 struct Params {
   Args args;
   unsigned row_blocks;     // ceil(V / kRows)
-  unsigned items_a_block;  // of a static grid: 1, or row_blocks
+  unsigned items_a_block;  // of a static grid: 1, or kItems
   bool wide_io;            // rows of q and k can be read in packs of kK / 32 elements
   bool wide_state;         // rows of the states can be read and written in packs of 4 elements
 };
@@ -245,17 +244,17 @@ struct State {
   }
 };
 
-// One item; false where the sequence has no work. The next may follow without a barrier, as the next tokens do in here.
+// One item. The next may follow without a barrier, as the next tokens do in here.
 template <class Io, int kK, class Math>
-__device__ bool walk_tokens(const Params& p, const Place& at, Smem<kK>& smem) {
+__device__ void walk_tokens(const Params& p, const Place& at, Smem<kK>& smem) {
   constexpr int kTokens = Smem<kK>::kTokens;
   const Args& a = p.args;
   const int thread = threadIdx.x, lane = thread % kLanes, row = thread / kLanes * kRowsPerGroup;
   const StateSlot slot = state_slot(a, at.n, at.length == 0);
-  if (at.length == 0 && !slot.write) return false;
+  if (at.length == 0 && !slot.write) return;
   if (slot.absent) {
     zero_output<Io>(a, at.h, {at.begin, at.begin + at.length}, at.row0, kRows);
-    return true;
+    return;
   }
   const std::int64_t head = at.h * a.V * a.K;
 
@@ -290,13 +289,12 @@ __device__ bool walk_tokens(const Params& p, const Place& at, Smem<kK>& smem) {
   }
 
   const StateSlot end = state_slot(a, at.n, at.length == 0);  // asked again: the loop needs the registers
-  if (!end.write) return true;
+  if (!end.write) return;
   if (a.state == DType::f32) {
     state.store(static_cast<float*>(a.final_state) + end.first + head, at.row0 + row, lane, p);
   } else {
     state.store(static_cast<__nv_bfloat16*>(a.final_state) + end.first + head, at.row0 + row, lane, p);
   }
-  return true;
 }
 
 template <class Io, int kK, class Math, bool kPersistent>
@@ -313,9 +311,14 @@ __global__ void __launch_bounds__(kThreads, kK == 256 ? 2 : 4) kernel(const __gr
       walk_tokens<Io, kK, Math>(p, at, smem);
     }
   } else {
-    const unsigned first = blockIdx.x * p.items_a_block;
-    for (unsigned item = first; item < first + p.items_a_block; ++item)
-      if (!walk_tokens<Io, kK, Math>(p, place(p, item / parts, item % parts), smem)) return;
+    const unsigned lane = threadIdx.x % 32, own = (blockIdx.x + lane * gridDim.x) / parts;  // of the lane's item
+    unsigned busy = 1;  // a bit an item that has work, or may have
+    if (p.items_a_block > 1)
+      busy = __ballot_sync(kAll, lane < p.items_a_block && own < p.args.N && has_work(p.args, own) != 0);
+    for (; busy != 0; busy &= busy - 1) {
+      const unsigned item = blockIdx.x + (__ffs(static_cast<int>(busy)) - 1) * gridDim.x;
+      walk_tokens<Io, kK, Math>(p, place(p, item / parts, item % parts), smem);
+    }
   }
 }
 
@@ -329,14 +332,14 @@ void launch(const Args& args, cudaStream_t stream) {
                      heads >= kRounds * runtime::resident_blocks("gdn.recurrent", kernel<Io, kK, Math, false>, kThreads, 0);
   const Params params{.args = args,
                       .row_blocks = row_blocks,
-                      .items_a_block = walks ? row_blocks : 1,
+                      .items_a_block = walks ? unsigned{kItems} : 1,
                       .wide_io = args.K % (kK / 32) == 0 && runtime::aligned(args.q, alignof(IoPack)) &&
                                  runtime::aligned(args.k, alignof(IoPack)),
                       .wide_state = args.K % 4 == 0 && args.slot_stride % 4 == 0 &&
                                     runtime::aligned(args.initial_state, state_pack) &&
                                     runtime::aligned(args.final_state, state_pack)};
   launch_scheduled("gdn.recurrent", kernel<Io, kK, Math, false>, kernel<Io, kK, Math, true>,
-                   heads * (walks ? 1 : row_blocks), kThreads, 0, stream, params);
+                   (heads * row_blocks + params.items_a_block - 1) / params.items_a_block, kThreads, 0, stream, params);
 }
 
 }  // namespace deltagauge::kernels::gdn::recurrent
