@@ -14,9 +14,9 @@
 namespace deltagauge::kernels::cp {
 namespace {
 
-using namespace fold;
-
-constexpr int kThreads = 128;
+constexpr int kThreads = 128, kRows = 8;
+using Column = fold::Column<kRows>;
+using Place = fold::Place<kRows>;
 
 __host__ __device__ constexpr std::int64_t blocks_of(std::int64_t rows) { return (rows + kRows - 1) / kRows; }
 
@@ -52,7 +52,8 @@ __global__ void __launch_bounds__(kThreads) publish_kernel(const __grid_constant
   const float* initial = matrix(a, a.initial, s, h, a.V);
   for (int c = threadIdx.x; c < at.K; c += kThreads) shared[c] = at.load(initial, c);
   __syncthreads();
-  for (int c = threadIdx.x; c < at.K; c += kThreads) at.store(merged(at, shared, bias, transition, c), own, c);
+  for (int c = threadIdx.x; c < at.K; c += kThreads)
+    at.store(fold::merged(at.K, shared, at.load(bias, c), transition, c), own, c);
 }
 
 __global__ void __launch_bounds__(kThreads) compose_kernel(const __grid_constant__ ComposeArgs a) {
@@ -66,7 +67,7 @@ __global__ void __launch_bounds__(kThreads) compose_kernel(const __grid_constant
   const auto step = [&](const float* bias, const float* transition, float* entry) {
     __syncthreads();  // `now` is there, and `next` has been read
     for (int c = threadIdx.x; c < at.K; c += kThreads) {
-      next[c] = merged(at, now, bias, transition, c);
+      next[c] = fold::merged(at.K, now, at.load(bias, c), transition, c);
       if (entry != nullptr) at.store(next[c], entry, c);
     }
     Column* read = now;

@@ -6,40 +6,41 @@
 
 namespace deltagauge::kernels::fold {
 
-inline constexpr int kRows = 8;
-
+template <int kRows>
 struct alignas(16) Column {
   float at[kRows];
 };
 
 // Rows [first, first + count) of a state [V, K].
+template <int kRows>
 struct Place {
   int first, count, K;
   __device__ Place(std::int64_t block, std::int64_t rows, std::int64_t columns)
       : first(static_cast<int>(block) * kRows),
         count(static_cast<int>(rows) - first < kRows ? static_cast<int>(rows) - first : kRows),
         K(static_cast<int>(columns)) {}
-  __device__ Column load(const float* state, int c) const {  // null: zero
-    Column column = {};
+  __device__ Column<kRows> load(const float* state, int c) const {  // null: zero
+    Column<kRows> column = {};
 #pragma unroll
     for (int r = 0; r < kRows; ++r)
       if (state != nullptr && r < count) column.at[r] = state[(first + r) * K + c];
     return column;
   }
-  __device__ void store(const Column& column, float* state, int c) const {
+  __device__ void store(const Column<kRows>& column, float* state, int c) const {
 #pragma unroll
     for (int r = 0; r < kRows; ++r)
       if (r < count) state[(first + r) * K + c] = column.at[r];
   }
 };
 
-// Column c of S A + B.
-__device__ inline Column merged(const Place& at, const Column* S, const float* bias, const float* transition, int c) {
-  Column sum = at.load(bias, c);
+// Column c of S A + B, for B's own.
+template <int kRows>
+__device__ Column<kRows> merged(int K, const Column<kRows>* S, const Column<kRows>& bias, const float* transition, int c) {
+  Column<kRows> sum = bias;
 #pragma unroll 8
-  for (int j = 0; j < at.K; ++j) {
-    const float a = transition[j * at.K + c];
-    const Column s = S[j];
+  for (int j = 0; j < K; ++j) {
+    const float a = transition[j * K + c];
+    const Column<kRows> s = S[j];
 #pragma unroll
     for (int r = 0; r < kRows; ++r) sum.at[r] = __fadd_rn(sum.at[r], __fmul_rn(s.at[r], a));
   }

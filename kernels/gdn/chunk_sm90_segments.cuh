@@ -100,19 +100,23 @@ inline std::int64_t fold_places(const Args& args, int shift) {
   return args.N < places ? args.N : places;
 }
 
-// grid: x = (place * HV + h) * (kD / fold::kRows) + block of V rows; place: as above, or n where there are fewer sequences
-// block: a thread a column        shared: FoldSmem
+// grid: x = (place * HV + h) * kFoldBlocks + block of V rows; place: as above, or n where there are fewer sequences
+// block: kFoldGroups threads a column, kFoldRows rows each        shared: FoldSmem
+inline constexpr int kFoldRows = 4, kFoldGroups = 2;
+template <int kD>
+inline constexpr int kFoldBlocks = kD / (kFoldRows * kFoldGroups);
 template <int kD>
 struct FoldSmem {
   float transition[2][kD * kD];
-  fold::Column states[2][kD];  // the one that is read and the one that is written
+  fold::Column<kFoldRows> states[2][kFoldGroups][kD];  // those that are read and those that are written
   ptx::Mbarrier full[2];
 };
 template <int kD>
-__global__ void __launch_bounds__(kD, 1) fold_maps(const __grid_constant__ Params p, const __grid_constant__ Segments of) {
+__global__ void __launch_bounds__(kFoldGroups* kD, 1)
+    fold_maps(const __grid_constant__ Params p, const __grid_constant__ Segments of) {
   extern __shared__ __align__(1024) char shared[];
   auto& smem = *reinterpret_cast<FoldSmem<kD>*>(shared);
-  constexpr int kBlocks = kD / fold::kRows;
+  constexpr int kBlocks = kFoldBlocks<kD>;
   const std::int64_t HV = p.args.HV, h = blockIdx.x / kBlocks % HV, at_most = p.args.T >> (of.shift + 1);
   std::int64_t n = blockIdx.x / kBlocks / HV;
   if (p.args.N >= at_most) {
@@ -122,32 +126,36 @@ __global__ void __launch_bounds__(kD, 1) fold_maps(const __grid_constant__ Param
     if (half(rows_of(p, n).begin, n) != place) return;
   }
   const Rows rows = rows_of(p, n);
-  const int c = threadIdx.x, folds = static_cast<int>(of.count(rows)) - 2;
+  const int c = threadIdx.x % kD, group = threadIdx.x / kD, folds = static_cast<int>(of.count(rows)) - 2;
   if (folds <= 0 || state_slot(p.args, n, false).absent) return;
   const std::int64_t stride = HV * kD * kD;  // from a segment to the next one
   const std::int64_t matrix = ((of.place(rows.begin) + 1) * HV + h) * kD * kD;
   float* const bias = of.bias + matrix;  // of the first fold, that of the second segment
   const float* const transition = of.transition + matrix;
-  if (c == 0) {
+  const bool elected = threadIdx.x == 0;
+  if (elected) {
     smem.full[0].init(1);
     smem.full[1].init(1);
     ptx::fence_mbarrier_init();
   }
   const auto load = [&](int i) {
-    if (c != 0 || i >= folds) return;
+    if (!elected || i >= folds) return;
     smem.full[i % 2].arrive_expect(sizeof smem.transition[0]);
     ptx::bulk_load(smem.transition[i % 2], transition + i * stride, sizeof smem.transition[0], smem.full[i % 2]);
   };
-  const fold::Place at(blockIdx.x % kBlocks, kD, kD);
-  smem.states[0][c] = at.load(bias - stride, c);
   load(0);
+  const fold::Place<kFoldRows> at(blockIdx.x % kBlocks * kFoldGroups + group, kD, kD);
+  smem.states[0][group][c] = at.load(bias - stride, c);
+  fold::Column<kFoldRows> own = at.load(bias, c);  // B of the coming fold
   for (int i = 0; i < folds; ++i) {
-    __syncthreads();  // the state is there; what the last fold read may be written over
+    __syncthreads();  // the states are there; what the last fold read may be written over
     load(i + 1);
+    const fold::Column<kFoldRows> next = at.load(i + 1 < folds ? bias + (i + 1) * stride : nullptr, c);
     smem.full[i % 2].wait(i / 2 % 2);
-    const fold::Column sum = fold::merged(at, smem.states[i % 2], bias + i * stride, smem.transition[i % 2], c);
-    smem.states[(i + 1) % 2][c] = sum;
+    const auto sum = fold::merged(kD, smem.states[i % 2][group], own, smem.transition[i % 2], c);
+    smem.states[(i + 1) % 2][group][c] = sum;
     at.store(sum, bias + i * stride, c);
+    own = next;
   }
 }
 

@@ -43,8 +43,8 @@ void launch_chunk_sm90_segments_as(const chunk_sm80::Params& p, int shift, cudaS
     if (wide_maps) launch_maps<Io, MapShape<kD, 2>>(p, maps, of, places, stream);
   }
   if (!wide_maps) launch_maps<Io, MapShape<kD, 1>>(p, maps, of, places, stream);
-  runtime::launch(kSegmentsName, fold_maps<kD>, fold_places(a, shift) * a.HV * (kD / fold::kRows), kD, sizeof(FoldSmem<kD>),
-                  stream, p, of);
+  runtime::launch(kSegmentsName, fold_maps<kD>, fold_places(a, shift) * a.HV * kFoldBlocks<kD>, kFoldGroups * kD,
+                  sizeof(FoldSmem<kD>), stream, p, of);
   if constexpr (kD == 128) {
     if (wide) return launch_segments<Io, Shape90<kD, 2>>(p, maps, of, places, stream);
   }
