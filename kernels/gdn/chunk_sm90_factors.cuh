@@ -1,7 +1,6 @@
-// gdn.chunk_sm90: from k, q and the gates of a chunk to what the states need of it (equations: chunk_sm90.cuh), by two
-// teams, a warpgroup each; warp w of a team owns rows 16 w .. 16 w + 15.
-//   team 0   k k^T, A and X
-//   team 1   q k^T and P
+// From k, q and the gates of 32 tokens to X = (I + A)^-1 and scale P (equations: chunk_sm90.cuh), a warp each, by blocks of
+// 16 on mma.sync: chunks of gdn.chunk_sm90_fused, halves of those of gdn.chunk_sm90. Of the latter, a warp for 16 rows of
+// what stands below the halves.
 #pragma once
 #include "kernels/device/ptx/registers.cuh"
 #include "kernels/gdn/chunk_sm90.cuh"
@@ -52,39 +51,39 @@ struct alignas(1024) Keys90 {
   }
 };
 
-// exp(b_i - b_j) for j in a 16-token block before that of i, as a product of what has fallen from i back to the first token
-// m of its block and from m back to j; both are at most 1, so that nothing overflows where the gates are strong.
-struct BlockDecays {
-  float row[kC];                              // exp(b_i - b_m)
-  float columns[16 * kLower - 16 * kBlocks];  // exp(b_m - b_j), of block 1, 2 and 3 one after the other
-  // Of a block from 1 on: its element j is that of token j.
-  __device__ float* column(int block) { return columns + 8 * block * (block - 1); }
-  __device__ const float* column(int block) const { return columns + 8 * block * (block - 1); }
+// Of 32 tokens: b_i and beta_i as Gates has them, and what exp(b_i - b_j) is made of for i in the second block of 16 tokens
+// and j in the first: what has fallen from i back to b_16, and from there back to j. Both are at most 1, so that nothing
+// overflows where the gates are strong.
+struct HalfGates {
+  float hi[kHalf], lo[kHalf], beta[kHalf];
+  float row[16], column[16];  // exp(b_i - b_16), exp(b_16 - b_j)
 };
-// One warp, two tokens a lane, after the gates.
-__device__ inline void make_block_decays(const Gates& gates, BlockDecays& decays) {
-  const int lane = threadIdx.x % 32;
-  const float2 hi = reinterpret_cast<const float2*>(gates.hi)[lane], lo = reinterpret_cast<const float2*>(gates.lo)[lane];
-  const int m = lane & ~7;
-  const float m_hi = __shfl_sync(kAll, hi.x, m), m_lo = __shfl_sync(kAll, lo.x, m);
-  reinterpret_cast<float2*>(decays.row)[lane] =
-      make_float2(ptx::ex2((hi.x - m_hi) + (lo.x - m_lo)), ptx::ex2((hi.y - m_hi) + (lo.y - m_lo)));
+// The same across the halves of a chunk of 64.
+struct ChunkGates {
+  HalfGates half[2];
+  float row[kHalf], column[kHalf];  // exp(b_i - b_32), exp(b_32 - b_j)
+};
+// exp(b_i - b_m), or before m exp(b_m - b_i), for a lane's token e; m is the first token of lane `middle`.
+template <int kEach>
+__device__ float from_middle(const GateSums<kEach>& of, int e, int middle, bool before) {
+  const float from = of.hi[e] - __shfl_sync(kAll, of.hi[0], middle), rest = of.lo[e] - __shfl_sync(kAll, of.lo[0], middle);
+  return ptx::ex2(before ? -from - rest : from + rest);
+}
+// One warp.
+template <int kEach>
+__device__ void store_vectors(const GateSums<kEach>& of, float scale, VectorsOf<32 * kEach>& vectors) {
+  const int first = threadIdx.x % 32 * kEach;
 #pragma unroll
-  for (int block = 1; block < kBlocks; ++block) {
-    const float b_hi = __shfl_sync(kAll, hi.x, 8 * block), b_lo = __shfl_sync(kAll, lo.x, 8 * block);
-    if (lane < 8 * block)
-      reinterpret_cast<float2*>(decays.column(block))[lane] =
-          make_float2(ptx::ex2((b_hi - hi.x) + (b_lo - lo.x)), ptx::ex2((b_hi - hi.y) + (b_lo - lo.y)));
+  for (int e = 0; e < kEach; ++e) {
+    vectors.beta[first + e] = kTf32Up * of.beta[e];
+    vectors.decay_in[first + e] = of.in[e];
+    vectors.decay_read[first + e] = scale * of.in[e];
+    vectors.decay_out[first + e] = of.out[e];
   }
 }
 
 // 16 x 16 blocks of A in f32; rows of a fragment fall into different banks.
 using Block = float[16][16 + 4];
-struct HalfFactors {
-  Block diagonal[kBlocks];  // A_II, then the inverse of I + A_II
-  Block below[2];           // A_10 and A_32 by blocks of 16
-};
-
 // Rows 16 first .. of a tile, 16 columns from 16 column on: rows[n] holds row 8 n + group, columns 2 t, 2 t + 1, 8 + 2 t,
 // 9 + 2 t. Rounded to tf32.
 __device__ inline void store_tile(float* tile, int first, int column, const float4 (&rows)[2]) {
@@ -109,215 +108,250 @@ __device__ inline void store_block(Block& block, const float4 (&rows)[2]) {
   }
 }
 
-// A warpgroup: rows of x k^T for tiles x and k as wgmma_rows takes them.
+// Blocks (0, 0), (1, 0) and (1, 1) of 16 tokens of x k^T, as accumulators of two n-blocks of 8; x is k or, kQ, q. k, q:
+// where the 32 tokens stand in the first tile of 64 channels.
+using HalfProducts = float[3][2][4];
+template <class Io, int kD, bool kQ>
+__device__ void multiply_half(const Io* k_rows, const Io* q_rows, HalfProducts& d) {
+#pragma unroll
+  for (int e = 0; e < 24; ++e) d[e / 8][e / 4 % 2][e % 4] = 0;
+  const std::uint32_t lane_at = Tile<64>::row_major(threadIdx.x % 32);
+#pragma unroll
+  for (int c = 0; c < kD; c += 16) {
+    const std::uint32_t tile = c / 64 * kTileBytes + lane_at;
+    std::uint32_t k[2][4], x[2][4];
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      ptx::ldmatrix_x4(k[i], Tile<64>::at(shared_address(k_rows) + tile, 16 * i, c % 64));
+      if constexpr (kQ) ptx::ldmatrix_x4(x[i], Tile<64>::at(shared_address(q_rows) + tile, 16 * i, c % 64));
+    }
+#pragma unroll
+    for (int block = 0; block < 3; ++block)
+#pragma unroll
+      for (int n = 0; n < 2; ++n) {  // of operand a's registers the first and third hold rows 0 .. 7, the others 8 .. 15
+        const auto& b = k[block / 2];
+        ptx::mma_m16n8k16<Io>(d[block][n], kQ ? x[(block + 1) / 2] : k[(block + 1) / 2], b[n], b[n + 2]);
+      }
+  }
+}
+// Rows x of 16 tokens times those of 32, as two blocks.
+using RowProducts = float[2][2][4];
 template <class Io, int kD>
-__device__ void multiply_keys(Rows64& products, std::uint64_t x, std::uint64_t k) {
-  ptx::wgmma_pin(products);
-  ptx::wgmma_fence();
+__device__ void multiply_row(const Io* x_rows, const Io* k_rows, RowProducts& d) {
 #pragma unroll
-  for (int step = 0; step < kD / 16; ++step) {
-    const std::uint64_t at = step / 4 * (kTileBytes / 16) + 2 * (step % 4);
-    ptx::wgmma_m64n64k16_shared<Io>(products, x + at, k + at, step > 0);
+  for (int e = 0; e < 16; ++e) d[e / 8][e / 4 % 2][e % 4] = 0;
+  const std::uint32_t lane_at = Tile<64>::row_major(threadIdx.x % 32);
+#pragma unroll
+  for (int c = 0; c < kD; c += 16) {
+    const std::uint32_t tile = c / 64 * kTileBytes + lane_at;
+    std::uint32_t x[4], k[2][4];
+    ptx::ldmatrix_x4(x, Tile<64>::at(shared_address(x_rows) + tile, 0, c % 64));
+#pragma unroll
+    for (int i = 0; i < 2; ++i) ptx::ldmatrix_x4(k[i], Tile<64>::at(shared_address(k_rows) + tile, 16 * i, c % 64));
+#pragma unroll
+    for (int e = 0; e < 4; ++e) ptx::mma_m16n8k16<Io>(d[e / 2][e % 2], x, k[e / 2][e % 2], k[e / 2][e % 2 + 2]);
   }
-  ptx::wgmma_commit();
-  ptx::wgmma_wait<0>();
-  ptx::wgmma_pin(products);
 }
 
-// Block row w of exp(b_i - b_j) x k^T, kP: on and below the diagonal, times scale; else below it, times beta_i. store(j,
-// rows) takes block j < w as for store_tile, diagonal(rows) block w, which stands in the code once for all warps.
-template <bool kP, class Store, class Diagonal>
-__device__ void decay_row(const Rows64& products, const Gates& gates, const BlockDecays& decays, float scale, int w,
-                          Store store, Diagonal diagonal) {
+// Rows 8 r + group of a block, as for store_tile.
+__device__ inline void take_rows(const float (&x)[2][4], float4 (&rows)[2]) {
+#pragma unroll
+  for (int r = 0; r < 2; ++r) rows[r] = make_float4(x[r][0], x[r][1], x[r][2], x[r][3]);
+}
+// A block below the diagonal: factor of its row times factor of its column times the product.
+__device__ inline void decay_block(const float (&products)[2][4], const float (&from)[2], const float* column, int t,
+                                   float4 (&rows)[2]) {
+  float x[2][4];
+#pragma unroll
+  for (int n = 0; n < 2; ++n) {
+    const float2 m = *reinterpret_cast<const float2*>(&column[8 * n + 2 * t]);
+#pragma unroll
+    for (int e = 0; e < 4; ++e) x[e / 2][2 * n + e % 2] = from[e / 2] * (e % 2 ? m.y : m.x) * products[n][e];
+  }
+  take_rows(x, rows);
+}
+
+// exp(b_i - b_j) x k^T, kP: on and below the diagonal, times scale; else below it, times beta_i. store(i, j, rows) takes
+// block (i, j) as for store_tile.
+template <bool kP, class Store>
+__device__ void decay_half(const HalfProducts& products, const HalfGates& gates, float scale, Store store) {
   const Lane l;
-  const int row = 16 * w + l.group;
-  const float beta[2] = {kP ? scale : gates.beta[row], kP ? scale : gates.beta[row + 8]};
-  const float from_m[2] = {beta[0] * decays.row[row], beta[1] * decays.row[row + 8]};
-  const float* to_m = decays.column(w == 0 ? 1 : w);
-  const auto take = [](const float(&x)[2][4], auto act) {  // x: [row block][element of the row]
-    const float4 rows[2] = {make_float4(x[0][0], x[0][1], x[0][2], x[0][3]),
-                            make_float4(x[1][0], x[1][1], x[1][2], x[1][3])};
-    act(rows);
-  };
-  float own[2][4], x[2][4];
 #pragma unroll
-  for (int j = 0; j < kBlocks; ++j)
-    if (j == w)
+  for (int block = 0; block < 3; ++block) {
+    const int i = (block + 1) / 2, j = block / 2;
+    float4 rows[2];
+    float own[2];
 #pragma unroll
-      for (int e = 0; e < 8; ++e) own[e / 4][e % 4] = products[2 * j + e / 4][e % 4];
+    for (int r = 0; r < 2; ++r) own[r] = kP ? scale : gates.beta[16 * i + 8 * r + l.group];
+    if (i != j) {
+      const float from[2] = {own[0] * gates.row[l.group], own[1] * gates.row[8 + l.group]};
+      decay_block(products[block], from, gates.column, l.t, rows);
+    } else {
+      float x[2][4];
 #pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    const int column = 16 * w + 8 * half + 2 * l.t;
-    float decay[4];
-    Decays(gates, row).of(gates, column, decay);
+      for (int n = 0; n < 2; ++n) {
+        const int column = 8 * n + 2 * l.t;
+        float decay[4];
+        Decays(gates, 16 * i + l.group).of(gates, 16 * i + column, decay);
 #pragma unroll
-    for (int e = 0; e < 4; ++e) {
-      const int past = column + e % 2 - (row + 8 * (e / 2));  // columns past the diagonal
-      x[e / 2][2 * half + e % 2] = past < (kP ? 1 : 0) ? beta[e / 2] * decay[e] * own[half][e] : 0.0f;
+        for (int e = 0; e < 4; ++e) {
+          const int past = column + e % 2 - (l.group + 8 * (e / 2));  // columns past the diagonal
+          x[e / 2][2 * n + e % 2] = past < (kP ? 1 : 0) ? own[e / 2] * (decay[e] * products[block][n][e]) : 0.0f;
+        }
+      }
+      take_rows(x, rows);
     }
-  }
-  take(x, diagonal);
-#pragma unroll
-  for (int j = 0; j < kBlocks - 1; ++j) {
-    if (j >= w) break;
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const float2 m = *reinterpret_cast<const float2*>(&to_m[16 * j + 8 * half + 2 * l.t]);
-#pragma unroll
-      for (int e = 0; e < 4; ++e)
-        x[e / 2][2 * half + e % 2] = from_m[e / 2] * (e % 2 ? m.y : m.x) * products[2 * j + half][e];
-    }
-    take(x, [&](const float4(&rows)[2]) { store(j, rows); });
+    store(i, j, rows);
   }
 }
 
-// A product's result [16, 32], rows of X^T, as block column `column` of X10.
-__device__ inline void store_transposed(float* X10, int column, const float (&x)[4][4]) {
+// One warp: P of 32 tokens to tile P, after() behind its last use of k and q.
+template <class Io, int kD, class After>
+__device__ void make_half_P(const Io* k, const Io* q, const HalfGates& gates, float scale, float* P, After after) {
+  HalfProducts qk;
+  multiply_half<Io, kD, true>(k, q, qk);
+  after();
+  decay_half<true>(qk, gates, scale, [&](int i, int j, const float4(&rows)[2]) { store_tile(P, i, j, rows); });
+}
+
+// Blocks of A in f32, then those on the diagonal as the inverses of I + A_II.
+struct HalfBlocks {
+  struct {
+    Block at;
+    float apart[16];  // lanes of both halves of a warp fall into different banks
+  } diagonal[2];
+  Block below;
+};
+
+// One warp: X of 32 tokens to tile X and, unless null, X^T to another. X_II by substitution, half a warp each, then X_10 =
+// -X_11 A_10 X_00 by products in 3 x tf32 (22 bits), on X^T, so that a product's result is the next one's operand a.
+template <class Io, int kD, class After>
+__device__ void make_half_X(const Io* k, const HalfGates& gates, HalfBlocks& blocks, float* X, float* transposed,
+                            After after) {
+  const Lane l;
+  {
+    HalfProducts kk;
+    multiply_half<Io, kD, false>(k, nullptr, kk);
+    after();
+    decay_half<false>(kk, gates, 1.0f, [&](int i, int j, const float4(&rows)[2]) {
+      store_block(i != j ? blocks.below : blocks.diagonal[i].at, rows);
+    });
+  }
+  __syncwarp();  // A is there
+  const int half = threadIdx.x % 32 / 16, column = threadIdx.x % 16;
+  Block& own = blocks.diagonal[half].at;
+  float x[16];
+  invert_block<16 + 4>(own[0], x);
+  __syncwarp();  // A_II has been read
+#pragma unroll
+  for (int i = 0; i < 16; ++i) {
+    own[i][column] = x[i];
+    X[place(16 * half + i, 16 * half + column)] = round_tf32(x[i]);
+  }
+  if (transposed != nullptr) {
+    const int row = 16 * half + column;
+#pragma unroll
+    for (int b = 0; b < 4; ++b) {  // columns 8 (b / 2) + b % 2 + 0, 2, 4, 6 of the block
+      const float* from = &x[b / 2 * 8 + b % 2];
+      *reinterpret_cast<float4*>(&transposed[place(row, 16 * half + b / 2 * 8 + b % 2)]) =
+          make_float4(round_tf32(from[0]), round_tf32(from[2]), round_tf32(from[4]), round_tf32(from[6]));
+    }
+  }
+  __syncwarp();  // the inverses are there
+  Transposed X00, product[1] = {}, X10[1] = {};
+#pragma unroll
+  for (int i = 0; i < 2; ++i)
+#pragma unroll
+    for (int e = 0; e < 4; ++e) X00[i][e] = blocks.diagonal[0].at[8 * i + 2 * l.t + e % 2][l.group + 8 * (e / 2)];
+  multiply_add<1>(product, {&X00}, {blocks.below[0]}, {16 + 4});
+  multiply_add<1>(X10, {&product[0]}, {blocks.diagonal[1].at[0]}, {16 + 4});
+  negate(X10[0]);
+  float4 rows[2];
+  if (transposed != nullptr) {
+#pragma unroll
+    for (int r = 0; r < 2; ++r)
+      rows[r] = make_float4(X10[0][0][2 * r], X10[0][0][2 * r + 1], X10[0][1][2 * r], X10[0][1][2 * r + 1]);
+    store_tile(transposed, 0, 1, rows);
+  }
+#pragma unroll
+  for (int n = 0; n < 2; ++n) {
+    rows[n] = make_float4(X10[0][n][0], X10[0][n][1], X10[0][n][2], X10[0][n][3]);
+    transpose(rows[n].x, rows[n].y);
+    transpose(rows[n].z, rows[n].w);
+  }
+  store_tile(X, 1, 0, rows);
+}
+
+// One warp, for tokens 16 r .. of a chunk's second half, r = 0 or 1: rows of exp(b_i - b_j) x k^T, j in the first half,
+// times beta_i, or scale where beta is null, to rows 16 r .. of a tile [32, 32].
+template <class Io, int kD, class After>
+__device__ void make_below(const Io* x, const Io* k, const ChunkGates& gates, const float* beta, float scale, int r,
+                           float* tile, After after) {
+  RowProducts products;
+  multiply_row<Io, kD>(x, k, products);
+  after();
+  const Lane l;
+  float from[2];
+#pragma unroll
+  for (int n = 0; n < 2; ++n) {
+    const int row = 8 * n + l.group;
+    from[n] = (beta != nullptr ? beta[row] : scale) * gates.row[16 * r + row];
+  }
+#pragma unroll
+  for (int j = 0; j < 2; ++j) {
+    float4 rows[2];
+    decay_block(products[j], from, gates.column + 16 * j, l.t, rows);
+    store_tile(tile, r, j, rows);
+  }
+}
+
+// One warp of two: columns 16 J .. of X_10 = -D_1 (A_10 D_0) over A_10, which stands where X_10 will be. On X^T, so that a
+// product's result is the next one's operand a. transposed: D_0^T. read(): both warps have read A_10.
+template <class Read>
+__device__ void make_X10(float* X10, const float* transposed, const float* D1, int J, Read read) {
+  const int lane = threadIdx.x % 32, matrix = lane / 8, row = lane % 8;
+  const auto at = [&](const float* tile, int first, int block) {  // a row's 16 bytes of columns in the order of place()
+    return shared_address(tile) + 128 * (first + row) + 16 * (block ^ row);
+  };
+  float T[4][4] = {}, x[4][4] = {};  // of n-blocks: (A_10 D_0)^T, then X_10^T
+#pragma unroll
+  for (int pair = 0; pair < 2; ++pair) {  // k = 16 pair ..
+    if (pair < J) continue;               // D_0 is lower triangular
+    std::uint32_t a[2][4];
+#pragma unroll
+    for (int k = 0; k < 2; ++k)
+      ptx::ldmatrix_x4(a[k], at(transposed, 16 * J + 8 * (matrix % 2), 4 * pair + 2 * k + matrix / 2));
+#pragma unroll
+    for (int n = 0; n < 4; ++n) {
+      std::uint32_t b[4];
+      ptx::ldmatrix_x4(b, at(X10, 8 * n, 4 * pair + matrix));
+#pragma unroll
+      for (int k = 0; k < 2; ++k) ptx::mma_m16n8k8_tf32(T[n], a[k], {b[2 * k], b[2 * k + 1]});
+    }
+  }
+  read();
+#pragma unroll
+  for (int pair = 0; pair < 2; ++pair) {
+    const OperandTf32<false> a[2] = {OperandTf32<false>(T[2 * pair]), OperandTf32<false>(T[2 * pair + 1])};
+#pragma unroll
+    for (int n = 2 * pair; n < 4; ++n) {  // D_1 is lower triangular
+      std::uint32_t b[4];
+      ptx::ldmatrix_x4(b, at(D1, 8 * n, 4 * pair + matrix));
+#pragma unroll
+      for (int k = 0; k < 2; ++k) ptx::mma_m16n8k8_tf32(x[n], a[k].hi, {b[2 * k], b[2 * k + 1]});
+    }
+  }
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     float4 rows[2];
 #pragma unroll
     for (int n = 0; n < 2; ++n) {
       const float(&from)[4] = x[2 * half + n];
-      rows[n] = make_float4(from[0], from[1], from[2], from[3]);
+      rows[n] = make_float4(-from[0], -from[1], -from[2], -from[3]);
       transpose(rows[n].x, rows[n].y);
       transpose(rows[n].z, rows[n].w);
     }
-    store_tile(X10, half, column, rows);
-  }
-}
-
-// Barriers of a pair of teams: four for team 0, from `first` on, and one for both.
-struct TeamBarriers {
-  static constexpr int kCount = 5;
-  int first;
-  __device__ void half(int h) const { ptx::barrier_sync<64>(first + h); }
-  __device__ void X10() const { ptx::barrier_sync<64>(first + 2); }
-  __device__ void team0() const { ptx::barrier_sync<kTeamThreads>(first + 3); }
-  __device__ void both() const { ptx::barrier_sync<2 * kTeamThreads>(first + 4); }
-};
-
-// One warp of two: block column J of X_10, transposed, so that a product's result is the next one's operand a. D_0, D_1 are
-// there in tf32, and A_10 where X_10 will be.
-__device__ inline void make_X10(Factors90& out, int J, const TeamBarriers& barriers) {
-  const Lane l;
-  float T[4][4] = {}, x[4][4] = {};  // of n-blocks: (A_10 D_0)^T, then -X_10^T
-#pragma unroll
-  for (int k = 0; k < 4; ++k) {
-    if (k < 2 * J) continue;  // D_0 is lower triangular
-    std::uint32_t a[4];
-#pragma unroll
-    for (int e = 0; e < 4; ++e)  // columns 16 J .. of rows 8 k .. of D_0, in the order of OperandTf32
-      a[e] = __float_as_uint(out.D0[place(8 * k + 2 * l.t + e / 2, 16 * J + l.group + 8 * (e % 2))]);
-#pragma unroll
-    for (int n = 0; n < 4; ++n) {
-      const int row = 8 * n + l.group;
-      ptx::mma_m16n8k8_tf32(T[n], a,
-                            {__float_as_uint(out.X10[place(row, 8 * k + 2 * l.t)]),
-                             __float_as_uint(out.X10[place(row, 8 * k + 2 * l.t + 1)])});
-    }
-  }
-  barriers.X10();  // A_10 has been read
-#pragma unroll
-  for (int k = 0; k < 4; ++k) {
-    const OperandTf32<false> a(T[k]);
-#pragma unroll
-    for (int n = 0; n < 4; ++n) {
-      if (k / 2 > n / 2) continue;  // D_1 is lower triangular
-      const int row = 8 * n + l.group;
-      ptx::mma_m16n8k8_tf32(
-          x[n], a.hi,
-          {__float_as_uint(out.D1[place(row, 8 * k + 2 * l.t)]), __float_as_uint(out.D1[place(row, 8 * k + 2 * l.t + 1)])});
-    }
-  }
-#pragma unroll
-  for (int e = 0; e < 16; ++e) x[e / 4][e % 4] = -x[e / 4][e % 4];
-  store_transposed(out.X10, J, x);
-}
-
-// A team: block row w of A from k k^T, then X. Of the diagonal halves warps 2 h and 2 h + 1 make half h: D_10 = -D_11 A_10
-// D_00, blocks of 16, by products in 3 x tf32 (22 bits), on D^T, so that a product's result is the next one's operand a.
-// Warps whose w % 2 is 0 make D_10, the others X_10.
-__device__ inline void make_X(const Rows64& kk, const Gates& gates, const BlockDecays& decays, int w, HalfFactors& factors,
-                              Factors90& out, const TeamBarriers& barriers) {
-  const Lane l;
-  const int half = w / 2;
-  float* D = half == 0 ? out.D0 : out.D1;
-  decay_row<false>(
-      kk, gates, decays, 1.0f, w,
-      [&](int j, const float4(&rows)[2]) {
-        if (j / 2 == half) return store_block(factors.below[half], rows);
-        store_tile(out.X10, w - 2, j, rows);  // A_10
-      },
-      [&](const float4(&rows)[2]) { store_block(factors.diagonal[w], rows); });
-  __syncwarp();  // A_ww is there
-  float x[16];
-  invert_block<16 + 4>(factors.diagonal[w][0], x);
-  __syncwarp();  // and has been read
-  const int column = threadIdx.x % 16;
-  if (threadIdx.x % 32 < 16) {
-#pragma unroll
-    for (int i = 0; i < 16; ++i) factors.diagonal[w][i][column] = x[i];
-  } else {
-#pragma unroll
-    for (int i = 0; i < 16; ++i) D[place(16 * (w % 2) + i, 16 * (w % 2) + column)] = round_tf32(x[i]);
-  }
-  barriers.half(half);  // both inverses and the block below of this half are there
-  if (w % 2 == 0) {
-    const int first = 2 * half;
-    Transposed D00, product[1] = {}, D10[1] = {};
-#pragma unroll
-    for (int k = 0; k < 2; ++k)
-#pragma unroll
-      for (int e = 0; e < 4; ++e) D00[k][e] = factors.diagonal[first][8 * k + 2 * l.t + e % 2][l.group + 8 * (e / 2)];
-    multiply_add<1>(product, {&D00}, {factors.below[half][0]}, {16 + 4});
-    multiply_add<1>(D10, {&product[0]}, {factors.diagonal[first + 1][0]}, {16 + 4});
-    negate(D10[0]);
-    float4 rows[2];
-#pragma unroll
-    for (int n = 0; n < 2; ++n) {
-      rows[n] = make_float4(D10[0][n][0], D10[0][n][1], D10[0][n][2], D10[0][n][3]);
-      transpose(rows[n].x, rows[n].y);
-      transpose(rows[n].z, rows[n].w);
-    }
-    store_tile(D, 1, 0, rows);
-  }
-  barriers.team0();  // D_0, D_1 and A_10 are there
-  if (w % 2 != 0) make_X10(out, half, barriers);
-}
-
-// Team 1: block row w of scale P from q k^T.
-__device__ inline void make_P(const Rows64& qk, const Gates& gates, const BlockDecays& decays, float scale, int w,
-                              Factors90& out) {
-  decay_row<true>(
-      qk, gates, decays, scale, w,
-      [&](int j, const float4(&rows)[2]) {
-        if (j < 2)
-          store_tile(out.P0, w, j, rows);
-        else
-          store_tile(out.P1, w - 2, j - 2, rows);
-      },
-      [&](const float4(&rows)[2]) { store_tile(w < 2 ? out.P0 : out.P1, w % 2, w % 2, rows); });
-}
-
-// One warp: gates, decays and vectors of a chunk and value head.
-__device__ inline void make_vectors(const RawGates<2>& raw, float scale, Gates& gates, BlockDecays& decays,
-                                    Vectors90& vectors) {
-  const GateSums<2> of = make_gates(raw, gates);
-  store_pair(vectors.beta, {kTf32Up * of.beta[0], kTf32Up * of.beta[1]});
-  store_pair(vectors.decay_in, of.in);
-  store_pair(vectors.decay_read, {scale * of.in[0], scale * of.in[1]});
-  store_pair(vectors.decay_out, of.out);
-  __syncwarp();  // the gates are there
-  make_block_decays(gates, decays);
-}
-
-// For debugging: X, by a pair of teams.
-__device__ inline void tap_inverse(const Factors90& out, float* tap) {
-  for (int at = threadIdx.x % (2 * kTeamThreads); at < kC * kC; at += 2 * kTeamThreads) {
-    const int i = at / kC, j = at % kC;
-    const float* X = i < kHalf ? out.D0 : j < kHalf ? out.X10 : out.D1;
-    tap[at] = i < kHalf && j >= kHalf ? 0.0f : X[place(i % kHalf, j % kHalf)];
+    store_tile(X10, half, J, rows);
   }
 }
 

@@ -1,6 +1,6 @@
 // gdn.chunk_sm90_fused: chunks of 32 tokens in one kernel: what the states need of a chunk is made beside them and never
 // leaves shared memory. With 32 tokens X = (I + A)^-1 has two diagonal blocks of 16, so a warp makes it by itself
-// (chunk_sm90_fused_factors.cuh), and a chunk's product of the state with k and q together has 64 columns.
+// (chunk_sm90_factors.cuh), and a chunk's product of the state with k and q together has 64 columns.
 // grid: x = n * HV + h        block: 16 warps
 //   0 .. 7     two warpgroups, 64 V rows of the state each, and o to global memory (chunk_sm90_fused_state.cuh)
 //   8 .. 13    three pairs: of every third chunk one warp makes X, the other P
@@ -27,8 +27,8 @@ template <class Io>
 struct alignas(1024) FusedSmem {
   FusedPlace<Io> places[kPlaces];
   alignas(16) ShortVectors vectors[kPlaces];
-  ShortGates gates[kPlaces];
-  ShortBlocks blocks[kFusedPairs];
+  HalfGates gates[kPlaces];
+  HalfBlocks blocks[kFusedPairs];
   ptx::Mbarrier loaded[kPlaces], made[kPlaces], read[kPlaces], done[kPlaces];
 
   __device__ void init(int thread) {
@@ -127,17 +127,18 @@ __device__ void make_chunks(const Params& p, const ShortWork& work, FusedSmem<Io
   std::uint32_t parity = 0;
   for (int chunk = pair, at = pair; chunk < work.chunks; chunk += kFusedPairs) {
     auto& place = smem.places[at];
-    const ShortGates& gates = smem.gates[at];
+    const HalfGates& gates = smem.gates[at];
     smem.loaded[at].wait_asleep(parity);
     if (a.l2norm) {
       place.normalise(second, kPairWarps, work.valid(chunk));
       ptx::fence_async_shared();
       ptx::barrier_sync<32 * kPairWarps>(1 + kStates + pair);  // all rows are normalised
     }
+    const Io *k = place.keys[0], *q = k + kShort * 64;
     if (second)
-      make_short_P<Io>(place, gates, a.scale);
+      make_half_P<Io, kFusedD>(k, q, gates, a.scale, place.factors.P, [] {});
     else
-      make_short_X<Io>(place, gates, smem.blocks[pair]);
+      make_half_X<Io, kFusedD>(k, gates, smem.blocks[pair], place.factors.X, nullptr, [] {});
     ptx::fence_async_shared();
     __syncwarp();  // X or P is there
     if (kTaps && !second && a.tap_Ainv != nullptr)

@@ -27,13 +27,13 @@ inline Maps90 maps_of(const Params& p, int tokens = kC) {
 // On so many multiprocessors at most.
 template <class Io, int kD>
 void launch_prepare(const Params& p, std::int64_t most, cudaStream_t stream) {
-  const std::int64_t items = p.slots * p.args.HK, wanted = (items + kPairs - 1) / kPairs;
+  const std::int64_t items = p.slots * p.args.HK, wanted = (items + kTeams - 1) / kTeams;
   if (items > std::numeric_limits<std::int32_t>::max())
     fail("gdn.chunk_sm90 prepare: expected at most ", std::numeric_limits<std::int32_t>::max(), " chunks of key heads, got ",
          items);
   runtime::check(cudaMemsetAsync(p.there, 0, there_bytes(p.args), stream), "gdn.chunk_sm90: cudaMemsetAsync");
-  runtime::launch("gdn.chunk_sm90 prepare", prepare<Io, kD>, wanted < most ? wanted : most, kPairs * kPrepareThreads,
-                  kPairs * sizeof(PrepareSmem90<Io, kD>), stream, p);
+  runtime::launch("gdn.chunk_sm90 prepare", prepare<Io, kD>, wanted < most ? wanted : most, kTeams * kThreads90,
+                  kTeams * sizeof(PrepareSmem90<Io, kD>), stream, p);
 }
 
 template <class Io, class Shape>

@@ -71,11 +71,11 @@ enum class Format : std::uint8_t { bf16, f16, tf32 };
 void mma(Format format, float (&d)[4], const std::uint32_t (&a)[4], std::uint32_t b0, std::uint32_t b1);
 struct Wgmma {
   Format format;
-  int n;                    // columns
-  float (*d)[4];            // [n / 8][4]
-  const std::uint32_t* a;   // four registers, or null:
-  std::uint64_t a_tile, b;  // descriptors
-  bool b_columns, add;      // rows of b's tile are k; d is added to
+  int n;                   // columns
+  float (*d)[4];           // [n / 8][4]
+  const std::uint32_t* a;  // four registers
+  std::uint64_t b;         // descriptor
+  bool b_columns, add;     // rows of b's tile are k; d is added to
 };
 void wgmma(const Wgmma& product);
 void wgmma_fence();

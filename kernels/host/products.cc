@@ -86,31 +86,24 @@ struct Tile {
     std::memcpy(&bits, at(row, column * static_cast<int>(bytes), bytes), bytes);
     return value(format, bits);
   }
-  // Tells that rows first .. first + count - 1 are read, so many bytes of each.
-  void tell(Races& races, unsigned engine, std::uint32_t tick, int first, int count, int bytes) const {
-    for (int row = first; row < first + count; ++row)
+  // Tells that the first `count` rows are read, so many bytes of each.
+  void tell(Races& races, unsigned engine, std::uint32_t tick, int count, int bytes) const {
+    for (int row = 0; row < count; ++row)
       for (int byte = 0; byte < bytes; byte += 16)
         races.by_engine(now.thread->index, engine, tick, at(row, byte, 16), 16, false, "wgmma");
   }
 };
 
-// A product of one warp that has been issued: a from registers is taken at once, tiles and accumulators when it is done.
+// A product of one warp that has been issued: a is taken at once, b's tile and the accumulators when it is done.
 struct Issued {
   Format format;
   Accumulators d;
   float a[16 * 16];
-  bool a_in_shared;
-  std::uint64_t a_tile, b_tile;
+  std::uint64_t b_tile;
   bool b_columns, add;
-  int rows;  // first row of this warp in a's tile
 
   void run() {
     const int k = depth(format);
-    if (a_in_shared) {
-      const Tile tile("wgmma a", a_tile);
-      for (int i = 0; i < 16; ++i)
-        for (int t = 0; t < k; ++t) a[i * k + t] = tile.element(format, rows + i, t);
-    }
     float b[16 * 128];
     const Tile tile("wgmma b", b_tile);
     for (int t = 0; t < k; ++t)
@@ -120,9 +113,8 @@ struct Issued {
   // Its reads last from here to the wait.
   void tell(Races& races, unsigned engine, std::uint32_t tick) const {
     constexpr int kDeep = 32;  // bytes of a row, 16 or 8 elements
-    if (a_in_shared) Tile("wgmma a", a_tile).tell(races, engine, tick, rows, 16, kDeep);
     const Tile tile("wgmma b", b_tile);
-    b_columns ? tile.tell(races, engine, tick, 0, 16, 2 * d.n) : tile.tell(races, engine, tick, 0, d.n, kDeep);
+    b_columns ? tile.tell(races, engine, tick, 16, 2 * d.n) : tile.tell(races, engine, tick, d.n, kDeep);
   }
 };
 
@@ -172,17 +164,14 @@ void wgmma(const Wgmma& product) {
     *issued = {.format = first.format,
                .d = {{}, first.n},
                .a = {},
-               .a_in_shared = first.a == nullptr,
-               .a_tile = first.a_tile,
                .b_tile = first.b,
                .b_columns = first.b_columns,
-               .add = first.add,
-               .rows = static_cast<int>(16 * (now.thread->index / 32 % 4))};
+               .add = first.add};
     for (int lane = 0; lane < 32; ++lane) {
       const Wgmma& p = **of[lane];
-      if (p.b != first.b || p.a_tile != first.a_tile || p.add != first.add) fail("wgmma: expected one descriptor in a warp");
+      if (p.b != first.b || p.add != first.add) fail("wgmma: expected one descriptor in a warp");
       issued->d.of[lane] = p.d;
-      if (p.a != nullptr) place_a(p.format, p.a, lane, issued->a);
+      place_a(p.format, p.a, lane, issued->a);
     }
     if (Races* races = now.block->races.get()) {
       const unsigned engine = races->products_of(now.thread->index / 32);

@@ -24,29 +24,25 @@ inline std::uint64_t wgmma_columns(std::uint32_t address, std::uint32_t tile_byt
 
 template <class T>
 void wgmma_m64n64k16(float (&d)[8][4], const std::uint32_t (&a)[4], std::uint64_t b, bool add) {
-  host::wgmma({kFormat<T>, 64, d, a, 0, b, false, add});
-}
-template <class T>
-void wgmma_m64n64k16_shared(float (&d)[8][4], std::uint64_t a, std::uint64_t b, bool add) {
-  host::wgmma({kFormat<T>, 64, d, nullptr, a, b, false, add});
+  host::wgmma({kFormat<T>, 64, d, a, b, false, add});
 }
 template <class T>
 void wgmma_m64n128k16(float (&d)[16][4], const std::uint32_t (&a)[4], std::uint64_t b) {
-  host::wgmma({kFormat<T>, 128, d, a, 0, b, false, true});
+  host::wgmma({kFormat<T>, 128, d, a, b, false, true});
 }
 template <class T>
 void wgmma_m64n64k16_columns(float (&d)[8][4], const std::uint32_t (&a)[4], std::uint64_t b) {
-  host::wgmma({kFormat<T>, 64, d, a, 0, b, true, true});
+  host::wgmma({kFormat<T>, 64, d, a, b, true, true});
 }
 template <class T>
 void wgmma_m64n128k16_columns(float (&d)[16][4], const std::uint32_t (&a)[4], std::uint64_t b) {
-  host::wgmma({kFormat<T>, 128, d, a, 0, b, true, true});
+  host::wgmma({kFormat<T>, 128, d, a, b, true, true});
 }
 inline void wgmma_m64n64k8_tf32(float (&d)[8][4], const std::uint32_t (&a)[4], std::uint64_t b, bool add) {
-  host::wgmma({host::Format::tf32, 64, d, a, 0, b, false, add});
+  host::wgmma({host::Format::tf32, 64, d, a, b, false, add});
 }
 inline void wgmma_m64n32k8_tf32(float (&d)[4][4], const std::uint32_t (&a)[4], std::uint64_t b, bool add) {
-  host::wgmma({host::Format::tf32, 32, d, a, 0, b, false, add});
+  host::wgmma({host::Format::tf32, 32, d, a, b, false, add});
 }
 
 }  // namespace deltagauge::kernels::ptx
