@@ -52,21 +52,20 @@ using Vectors90 = VectorsOf<kC>;
 struct Record90 : Factors90 {
   Vectors90 vectors;
 };
-inline constexpr int kRecordBytes = sizeof(Factors90) + sizeof(Vectors90);
-static_assert(sizeof(Record90) == kRecordBytes);
+static_assert(sizeof(Record90) == sizeof(Factors90) + sizeof(Vectors90));
 
 // Flags of the items of the first kernel, behind the rest of the workspace.
 inline std::size_t there_bytes(const Args& args) {
   return static_cast<std::size_t>(slots(args) * args.HK) * sizeof(std::uint32_t);
 }
 
-// The same in the shared memory of the states: operand b of [64 V rows, 64] products takes all 64 rows of a tile, so rows 0
-// .. 31 of the tiles D1 and P1 stand before them as zeros, which are written once.
+// The same in the shared memory of the states: where products are under way behind each other, operand b takes all 64 rows
+// of a tile (add_triangle), so that rows 0 .. 31 stand before P1 as zeros, which are written once.
 struct alignas(1024) Factors90InShared {
-  float D0[kHalf * kHalf], X10[kHalf * kHalf], zero_D1[kHalf * kHalf], D1[kHalf * kHalf];
+  float D0[kHalf * kHalf], X10[kHalf * kHalf], D1[kHalf * kHalf];
   float P0[kC * kHalf], zero_P1[kHalf * kHalf], P1[kHalf * kHalf];
   __device__ void clear_zeros(int thread, int threads) {
-    for (int i = thread; i < kHalf * kHalf; i += threads) zero_D1[i] = zero_P1[i] = 0;
+    for (int i = thread; i < kHalf * kHalf; i += threads) zero_P1[i] = 0;
   }
 };
 

@@ -55,10 +55,7 @@ void launch_chunk_sm90_as(const chunk_sm80::Params& p, cudaStream_t stream) {
   // Where the states, 64 V rows a block, leave at least half of the multiprocessors idle, both kernels run side by side.
   const std::int64_t blocks = p.args.N * p.args.HV * (kD / 64), sms = limits().sms;
   launch_prepare<Io, kD>(p, 2 * blocks <= sms ? sms - blocks : sms, stream);
-  // Few (sequence, head) pairs: their V rows over two blocks. Rows of S never meet, so the bits are the same.
-  if constexpr (kD == 128)
-    if (blocks > sms) return launch_states<Io, Shape90<kD, 2>>(p, stream);
-  launch_states<Io, Shape90<kD, 1>>(p, stream);
+  launch_states<Io, Shape90<kD>>(p, stream);
 }
 
 }  // namespace deltagauge::kernels::gdn

@@ -84,9 +84,10 @@ __global__ void __launch_bounds__(Shape::threads, 1)
     segments(const __grid_constant__ Params p, const __grid_constant__ Maps90 maps, const __grid_constant__ Segments of) {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
   extern __shared__ __align__(1024) char shared[];
+  ptx::wait_for_dependency();  // for the states that segments start from
   SegmentWork work;
-  const int column = static_cast<int>(blockIdx.x % Shape::splits) * 64 * Shape::states;
-  if (!find_segment<Io, Shape::D>(p, of, blockIdx.x / Shape::splits, column, 64 * Shape::states, work)) return;
+  const int column = static_cast<int>(blockIdx.x % Shape::splits) * 64;
+  if (!find_segment<Io, Shape::D>(p, of, blockIdx.x / Shape::splits, column, 64, work)) return;
   run_states<Io, Shape, kTaps>(p, maps, work, *reinterpret_cast<Smem90<Io, Shape>*>(shared));
 #else
   __trap();  // variants.cc offers this where it was built for sm_90a only
@@ -115,6 +116,8 @@ template <int kD>
 __global__ void __launch_bounds__(kFoldGroups* kD, 1)
     fold_maps(const __grid_constant__ Params p, const __grid_constant__ Segments of) {
   extern __shared__ __align__(1024) char shared[];
+  ptx::launch_dependents();
+  ptx::wait_for_dependency();  // for the maps
   auto& smem = *reinterpret_cast<FoldSmem<kD>*>(shared);
   constexpr int kBlocks = kFoldBlocks<kD>;
   const std::int64_t HV = p.args.HV, h = blockIdx.x / kBlocks % HV, at_most = p.args.T >> (of.shift + 1);

@@ -16,10 +16,14 @@ void launch_maps(const Params& p, const Maps90& maps, const Segments& of, std::i
 
 template <class Io, class Shape>
 void launch_segments(const Params& p, const Maps90& maps, const Segments& of, std::int64_t places, cudaStream_t stream) {
-  const bool taps = p.args.tap_S != nullptr || p.args.tap_v_new != nullptr;
-  runtime::launch(kSegmentsName, taps ? segments<Io, Shape, true> : segments<Io, Shape, false>,
-                  (places + p.args.N) * p.args.HV * Shape::splits, Shape::threads, sizeof(Smem90<Io, Shape>), stream, p,
-                  maps, of);
+  const std::int64_t blocks = (places + p.args.N) * p.args.HV * Shape::splits;
+  constexpr std::size_t kShared = sizeof(Smem90<Io, Shape>);
+  if (p.args.tap_S != nullptr || p.args.tap_v_new != nullptr)
+    runtime::launch_dependent<segments<Io, Shape, true>>(kSegmentsName, blocks, Shape::threads, kShared, stream, p, maps,
+                                                         of);
+  else
+    runtime::launch_dependent<segments<Io, Shape, false>>(kSegmentsName, blocks, Shape::threads, kShared, stream, p, maps,
+                                                          of);
 }
 
 }  // namespace chunk_sm90
@@ -35,20 +39,15 @@ void launch_chunk_sm90_segments_as(const chunk_sm80::Params& p, int shift, cudaS
   const std::int64_t sms = limits().sms, places = segment_places(a, shift);
   launch_prepare<Io, kD>(p, sms, stream);
   // Rows of one state over several blocks, unless there are more of those than multiprocessors: rows of S never meet, so
-  // the bits are the same. Were all sequences equally long, each had `each` segments.
-  const std::int64_t each = (a.T / a.N + (std::int64_t{1} << shift) - 1) >> shift;
+  // the bits are the same.
   const bool wide_maps = kD == 128 && 2 * places * a.HV * (kD / 64) > sms;
-  const bool wide = kD == 128 && a.N * each * a.HV * (kD / 64) > sms;
   if constexpr (kD == 128) {
     if (wide_maps) launch_maps<Io, MapShape<kD, 2>>(p, maps, of, places, stream);
   }
   if (!wide_maps) launch_maps<Io, MapShape<kD, 1>>(p, maps, of, places, stream);
-  runtime::launch(kSegmentsName, fold_maps<kD>, fold_places(a, shift) * a.HV * kFoldBlocks<kD>, kFoldGroups * kD,
-                  sizeof(FoldSmem<kD>), stream, p, of);
-  if constexpr (kD == 128) {
-    if (wide) return launch_segments<Io, Shape90<kD, 2>>(p, maps, of, places, stream);
-  }
-  launch_segments<Io, Shape90<kD, 1>>(p, maps, of, places, stream);
+  runtime::launch_dependent<fold_maps<kD>>(kSegmentsName, fold_places(a, shift) * a.HV * kFoldBlocks<kD>, kFoldGroups * kD,
+                                           sizeof(FoldSmem<kD>), stream, p, of);
+  launch_segments<Io, Shape90<kD>>(p, maps, of, places, stream);
 }
 
 }  // namespace deltagauge::kernels::gdn

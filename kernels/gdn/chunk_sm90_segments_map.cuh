@@ -22,8 +22,8 @@ template <class Io, class Shape>
 struct alignas(1024) MapSmem {
   struct Stage {
     alignas(1024) Io k[Shape::D / 64][kC * 64];
-    float X0[kC * kHalf], zero_X1[kHalf * kHalf], X1[kHalf * kHalf];  // as Factors90InShared
-    Io v[Shape::states][kC * 64];                                     // of A zeros
+    float D0[kHalf * kHalf], X10[kHalf * kHalf], D1[kHalf * kHalf];  // as Factors90
+    Io v[Shape::states][kC * 64];                                    // of A zeros
     Vectors90 vectors;
     ptx::Mbarrier full, read;
   } stages[Shape::stages];
@@ -37,7 +37,6 @@ struct alignas(1024) MapSmem {
       ptx::fence_mbarrier_init();
     }
     for (Stage& stage : stages) {
-      for (int i = thread; i < kHalf * kHalf; i += Shape::threads) stage.zero_X1[i] = 0;
       auto* v = reinterpret_cast<uint4*>(stage.v);
       for (int i = thread; i < static_cast<int>(sizeof stage.v / 16); i += Shape::threads) v[i] = uint4{};
     }
@@ -58,13 +57,12 @@ __device__ void load_map_chunks(const Params& p, const Maps90& maps, const Work&
     const int row = static_cast<int>(work.begin) + chunk * kC;
     ptx::acquire(&there[chunk * a.HK]);
     if (chunk >= Shape::stages) stage.read.wait_asleep(turn.parity ^ 1);
-    stage.full.arrive_expect(sizeof stage.k + sizeof stage.X0 + sizeof stage.X1 + sizeof stage.vectors +
+    stage.full.arrive_expect(sizeof stage.k + offsetof(Factors90, P0) + sizeof stage.vectors +
                              (transition ? 0 : sizeof stage.v));
 #pragma unroll
     for (int c = 0; c < Shape::D / 64; ++c)
       ptx::tensor_load(stage.k[c], maps.k, row, static_cast<int>(work.hk), 64 * c, stage.full);
-    ptx::bulk_load(stage.X0, from.D0, sizeof from.D0 + sizeof from.X10, stage.full);
-    ptx::bulk_load(stage.X1, from.D1, sizeof from.D1, stage.full);
+    ptx::bulk_load(stage.D0, from.D0, offsetof(Factors90, P0), stage.full);
     ptx::bulk_load(&stage.vectors, &from.vectors, sizeof from.vectors, stage.full);
     if (!transition) {
 #pragma unroll
@@ -104,8 +102,8 @@ __device__ void run_map(const Params& p, const Work& work, bool transition, int 
   for (int index = 0; index < work.chunks; ++index, turn.next()) {
     auto& stage = smem.stages[turn.stage];
     const Vectors90& vectors = stage.vectors;
-    const std::uint64_t k = ptx::wgmma_rows(shared_address(stage.k)), X0 = ptx::wgmma_rows(shared_address(stage.X0)),
-                        X1 = ptx::wgmma_rows(shared_address(stage.zero_X1));
+    const std::uint64_t k = ptx::wgmma_rows(shared_address(stage.k)), X0 = ptx::wgmma_rows(shared_address(stage.D0)),
+                        X1 = ptx::wgmma_rows(shared_address(stage.D1));
     stage.full.wait(turn.parity);
     Rows64 r, v_new;
     ptx::wgmma_pin(r);
@@ -121,7 +119,7 @@ __device__ void run_map(const Params& p, const Work& work, bool transition, int 
     ptx::wgmma_pin(r);
     ptx::wgmma_pin(v_new);
     ptx::wgmma_fence();
-    multiply_triangle(v_new, r, X0, X1, false);
+    multiply_triangle(v_new, r, X0, X1);
     Pairs64 decay;
     load_pairs(vectors.decay_out, l.t, decay);
     if constexpr (!kScaled) decay_state<Io>(state.S, r, whole);  // of r nothing is used
@@ -153,6 +151,7 @@ __global__ void __launch_bounds__(Shape::threads, 1)
     make_maps(const __grid_constant__ Params p, const __grid_constant__ Maps90 maps, const __grid_constant__ Segments of) {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
   extern __shared__ __align__(1024) char shared[];
+  ptx::launch_dependents();
   constexpr int kD = Shape::D, kEnd = kGroup * Shape::states + 32;
   auto& smem = *reinterpret_cast<MapSmem<Io, Shape>*>(shared);
   const Args& a = p.args;

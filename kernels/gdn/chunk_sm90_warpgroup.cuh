@@ -61,8 +61,8 @@ __device__ bool find_work(const Params& p, std::int64_t pair, int column, int co
 }
 
 // Where a warpgroup finds a chunk: v of its 64 V columns, tokens as rows in the 128-byte swizzle, where it leaves o. The
-// chunk is there when the phase of full with this parity has ended. Each warp arrives at read when it needs nothing of it
-// but v's place any more, and the warpgroup at done when that is free too.
+// chunk is there when the phase of full with this parity has ended. All lanes arrive at read when they need nothing of it
+// but v's place any more, and at done when that is free too.
 template <class Io, int kD>
 struct ChunkAt {
   const Keys90<Io, kD>& keys;
@@ -78,15 +78,35 @@ __device__ std::uint32_t columns_at(const Io (&v)[kSize], int row, int w, int ha
   return shared_address(v) + Tile<64>::offset(row, 2 * w + half);
 }
 
-// d += a X^T (add, else =) for the tiles X0 and X1 of a lower triangular X [64, 64] and a [64, 64] in tf32; committed. The
-// tensor core cuts a.
-__device__ inline void multiply_triangle(Rows64& d, const Rows64& a, std::uint64_t X0, std::uint64_t X1, bool add) {
+// d = a X^T for the tiles X0 and X1 of a lower triangular X [64, 64], columns 0 .. 31, and rows and columns
+// 32
+// .. 63, and a [64, 64] in tf32; committed. The tensor core cuts a.
+__device__ inline void multiply_triangle(Rows64& d, const Rows64& a, std::uint64_t X0, std::uint64_t X1) {
+  constexpr int kSteps = kHalf / 8;
+  auto &upper = reinterpret_cast<float(&)[kSteps][4]>(d[0]), &lower = reinterpret_cast<float(&)[kSteps][4]>(d[kSteps]);
+#pragma unroll
+  for (int step = 0; step < 3 * kSteps; ++step) {
+    const float(&x)[4] = a[step < kSteps ? step : step - kSteps];
+    const std::uint32_t operand[4] = {__float_as_uint(x[0]), __float_as_uint(x[2]), __float_as_uint(x[1]),
+                                      __float_as_uint(x[3])};  // as OperandTf32
+    const std::uint64_t tile = (step < kSteps ? X0 : step < 2 * kSteps ? X0 + kHalf * 128 / 16 : X1) + 2 * (step % kSteps);
+    if (step < kSteps)
+      ptx::wgmma_m64n32k8_tf32(upper, operand, tile, step > 0);
+    else
+      ptx::wgmma_m64n32k8_tf32(lower, operand, tile, step > kSteps);
+  }
+  ptx::wgmma_commit();
+}
+
+// The same at once, d += a P^T for P1 with 32 rows of zeros in front of it: where other products are under way, ptxas has no
+// registers for the operands of the form above.
+__device__ inline void add_triangle(Rows64& d, const Rows64& a, std::uint64_t P0, std::uint64_t zero_P1) {
 #pragma unroll
   for (int step = 0; step < kC / 8; ++step) {
     const float(&x)[4] = a[step];
     const std::uint32_t operand[4] = {__float_as_uint(x[0]), __float_as_uint(x[2]), __float_as_uint(x[1]),
                                       __float_as_uint(x[3])};  // as OperandTf32
-    ptx::wgmma_m64n64k8_tf32(d, operand, (step < kHalf / 8 ? X0 : X1) + 2 * (step % (kHalf / 8)), add || step > 0);
+    ptx::wgmma_m64n64k8_tf32(d, operand, (step < kHalf / 8 ? P0 : zero_P1) + 2 * (step % (kHalf / 8)), true);
   }
   ptx::wgmma_commit();
 }
@@ -192,10 +212,12 @@ struct State90 {
 
 // Tiles of a chunk as wgmma takes them.
 struct Tiles90 {
-  std::uint64_t keys, factors;
+  std::uint64_t k, q, factors;
   template <class Io, int kD>
   explicit __device__ Tiles90(const ChunkAt<Io, kD>& at)
-      : keys(ptx::wgmma_rows(shared_address(&at.keys))), factors(ptx::wgmma_rows(shared_address(&at.factors))) {}
+      : k(ptx::wgmma_rows(shared_address(&at.keys.k))),
+        q(ptx::wgmma_rows(shared_address(&at.keys.q))),
+        factors(ptx::wgmma_rows(shared_address(&at.factors))) {}
 };
 
 // Factors by token for a lane's two of each n-block.
@@ -207,14 +229,14 @@ __device__ void load_pairs(const float (&from)[8 * kCount], int t, float2 (&to)[
 }
 
 // A warpgroup: V rows column .. column + 63 through all chunks. barrier: one of its own. at(turn) is where it finds the
-// chunk of a turn. kShared: another warpgroup fills the gaps between products, and registers are short. kTaps: for
+// chunk of a turn. kTaps: for
 // debugging, S before each chunk and v_new to where the arguments want them. No branch stands around products that are under
 // way from one chunk to the next: ptxas would wait after every one.
-template <class Io, int kD, int kStages, bool kShared, bool kTaps, class At, class W>
+template <class Io, int kD, int kStages, bool kTaps, class At, class W>
 __device__ void run_state(const Params& p, const Maps90& maps, const W& work, int column, int barrier, At at) {
   constexpr bool kScaled = std::is_same_v<Io, __half>;
-  constexpr std::uint64_t kQ = sizeof(Keys90<Io, kD>::k) / 16;
-  constexpr std::uint64_t kX0 = 0, kX1 = kC * kHalf * 4 / 16, kP0 = 2 * kX1, kP1 = 3 * kX1;  // with their zeros
+  constexpr std::uint64_t kX0 = 0, kX1 = offsetof(Factors90InShared, D1) / 16, kP0 = offsetof(Factors90InShared, P0) / 16,
+                          kP1 = offsetof(Factors90InShared, zero_P1) / 16;
   const Args& a = p.args;
   const int thread = ptx::thread_id();
   const int lane = thread % 32, w = thread / 32 % 4, own = column + 16 * w;  // own: the warp's V rows
@@ -238,7 +260,7 @@ __device__ void run_state(const Params& p, const Maps90& maps, const W& work, in
   // Starts r = S k^T of the chunk of a turn; past the last one of what its stage held before.
   const auto read_keys = [&](int index, const Turn<kStages>& of) {
     const ChunkAt<Io, kD> chunk = at(of);
-    const std::uint64_t k = Tiles90(chunk).keys;
+    const std::uint64_t k = Tiles90(chunk).k;
     if (index < work.chunks) chunk.full.wait(chunk.parity);
     ptx::wgmma_pin(r);
     ptx::wgmma_fence();
@@ -247,12 +269,12 @@ __device__ void run_state(const Params& p, const Maps90& maps, const W& work, in
 
   // Once o of the chunk before this one has left shared memory. Sooner or later in the chunk: as measured.
   const auto release_last = [&](int index) {
-    if (!elected || index == 0) return;
-    ptx::bulk_store_wait();
+    if (index == 0) return;
+    if (elected) ptx::bulk_store_wait();
     at(last).done.arrive();
   };
 
-  if constexpr (!kShared) read_keys(0, turn);
+  read_keys(0, turn);
   for (int index = 0; index < work.chunks; ++index) {
     const ChunkAt<Io, kD> chunk = at(turn);
     const Tiles90 tiles(chunk);
@@ -260,7 +282,6 @@ __device__ void run_state(const Params& p, const Maps90& maps, const W& work, in
     if constexpr (kTaps)
       if (a.tap_S != nullptr)
         store_state(a.tap_S + (((tap_block + index) * a.HV + work.h) * kD + own) * kD, state.S, l.group, l.t);
-    if constexpr (kShared) read_keys(index, turn);
     const ResidInputs<kC> inputs(chunk.v, vectors, w, lane);
     const float first_decay = vectors.decay_in[kC - 1];
     ptx::wgmma_wait<0>();  // S k^T
@@ -272,23 +293,17 @@ __device__ void run_state(const Params& p, const Maps90& maps, const W& work, in
     ptx::wgmma_pin(r);
     ptx::wgmma_pin(v_new);
     ptx::wgmma_fence();
-    multiply_triangle(v_new, r, tiles.factors + kX0, tiles.factors + kX1, false);
+    multiply_triangle(v_new, r, tiles.factors + kX0, tiles.factors + kX1);
     const float whole = const_cast<const volatile Vectors90&>(vectors).decay_in[kC - 1];  // not before the product
     Pairs64 decay;
     load_pairs(vectors.decay_out, l.t, decay);
     if constexpr (!kScaled) decay_state<Io>(state.S, r, whole);  // of r nothing is used
     if (index > 0) send_o(maps, work, index - 1, column, at(last).v, barrier, elected);
-    if constexpr (kShared) {
-      ptx::wgmma_wait<0>();  // v_new
-      ptx::wgmma_pin(v_new);
-    }
     ptx::wgmma_pin(o);
     ptx::wgmma_fence();
-    multiply_state<Io, kD>(o, state.s, tiles.keys + kQ);
-    if constexpr (!kShared) {
-      ptx::wgmma_wait<1>();
-      ptx::wgmma_pin(v_new);
-    }
+    multiply_state<Io, kD>(o, state.s, tiles.q);
+    ptx::wgmma_wait<1>();  // v_new
+    ptx::wgmma_pin(v_new);
 
     RowScale scale;
     std::uint32_t u[kC / 16][4], lo[4];
@@ -302,10 +317,9 @@ __device__ void run_state(const Params& p, const Maps90& maps, const W& work, in
 #pragma unroll
       for (int j = 0; j < kC / 16; ++j) Warp<Io>::to_operand(decayed[2 * j], decayed[2 * j + 1], scale.down, u[j], lo);
     }
-    if constexpr (kShared) release_last(index);
     ptx::wgmma_pin(state.S);
     ptx::wgmma_fence();
-    add_to_state<Io, kD>(state.S, u, tiles.keys + (std::uint64_t{(kTileBytes >> 4) - 1} << 16));  // wgmma_columns of k
+    add_to_state<Io, kD>(state.S, u, tiles.k + (std::uint64_t{(kTileBytes >> 4) - 1} << 16));  // wgmma_columns of k
 #pragma unroll
     for (int e = 0; e < 4 * (kC / 8); ++e) v_new[e / 4][e % 4] *= kTf32Up;
     if constexpr (kTaps)
@@ -323,19 +337,18 @@ __device__ void run_state(const Params& p, const Maps90& maps, const W& work, in
     ptx::wgmma_pin(v_new);
     ptx::wgmma_pin(o);
     ptx::wgmma_fence();
-    multiply_triangle(o, v_new, tiles.factors + kP0, tiles.factors + kP1, true);
-    if constexpr (!kShared) release_last(index);
+    add_triangle(o, v_new, tiles.factors + kP0, tiles.factors + kP1);
+    release_last(index);
     ptx::wgmma_wait<1>();  // S
     ptx::wgmma_pin(state.S);
     unscale<Io>(state.S, scale);
     state.make_operand();
     last = turn;
     turn.next();
-    if constexpr (!kShared) read_keys(index + 1, turn);
-    ptx::wgmma_wait<kShared ? 0 : 1>();  // o
+    read_keys(index + 1, turn);
+    ptx::wgmma_wait<1>();  // o
     ptx::wgmma_pin(o);
-    __syncwarp();  // the warp has read the chunk
-    if (lane == 0) chunk.read.arrive();
+    chunk.read.arrive();
     write_o<Io>(o, chunk.v, w, lane);
   }
   ptx::wgmma_wait<0>();

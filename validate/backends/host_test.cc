@@ -68,7 +68,7 @@ TEST(HostBackends, GdnIsRightInTheOtherTypesAndOnAPool) {
               "mode=late,races=on");
 }
 
-// The states of chunk_sm90 in blocks of two warpgroups where multiprocessors are few, else of one, beside the first kernel.
+// The states of chunk_sm90 behind the first kernel where multiprocessors are few, else beside it.
 TEST(HostBackends, EachFormThatLaunchCodeChoosesIsRight) {
   for (const char* how : {"mode=late,races=on,sms=1", "mode=late,races=on,sms=16"})
     expect_pass("gdn/fwd/len=300,HK=1,HV=2,K=128,V=128/bf16/gate=mild/seed=4", "host.gdn.chunk_*", "accuracy", how);
@@ -98,7 +98,7 @@ void expect_same_bits(std::string_view id, std::initializer_list<const char*> ba
       EXPECT_EQ(bit_mismatch(problem, tensor, get(answer, tensor), want, rows_of(problem, tensor, want.shape())), "") << id;
 }
 
-// One warpgroup of states a block or two, sequences that are shorter than a segment.
+// Sequences that are shorter than a segment.
 TEST(HostBackends, ChunkSm90AndItsSegmentsGiveTheSameBits) {
   for (const char* id : {"gdn/fwd/len=449+64+1,HK=1,HV=2,K=128,V=128/bf16/gate=mixed/l2norm=on/h0=normal=1/seed=7",
                          "gdn/fwd/len=193+0+64,HK=1,HV=1,K=128,V=128/bf16/gate=strong/raw_gate=on/seed=8"})
