@@ -2,11 +2,12 @@
 //   D = exp(g_t) S;  u = beta_t (v_t - D k_t);  S = D + u k_t^T;  o_t = scale S q_t          all in FP32
 // item: (n * HV + h) * ceil(V / kRows) + row block
 // grid: x = item; where (sequence, head) pairs are kRounds times what the device holds, a block takes every gridDim.x-th
-// item, kItems in all: fewer blocks of an idle pool, and none that gets all items of a busy head; or persistent
-// (schedule.cuh) block: kThreads threads, kLanes to a group, kRowsPerGroup rows of S to a group, S in registers: lane l of a
-// group holds channels 32 i + 4 l .. + 3 of its rows shared: Smem, kTokens tokens of q, k (FP32, normalised, zero from K to
-// kK), v, decay and beta; the next kTokens are on their way in registers meanwhile. Every sum runs in an order that depends
-// on K alone, so a sequence gives the same bits wherever it is packed.
+// item, kItems in all: few blocks of an idle pool, none with all items of a busy head; or persistent (schedule.cuh)
+// block: kThreads threads, kLanes to a group, kRowsPerGroup rows of S to a group, S in registers: lane l of a group holds
+// channels 32 i + 4 l .. + 3 of its rows
+// shared: Smem, kTokens tokens of q, k (FP32, normalised, zero from K to kK), v, decay and beta; the next kTokens are on
+// their way in registers meanwhile.
+// Every sum runs in an order that depends on K alone, so a sequence gives the same bits wherever it is packed.
 #pragma once
 #include <cuda_runtime.h>
 
@@ -299,7 +300,7 @@ __device__ void walk_tokens(const Params& p, const Place& at, Smem<kK>& smem) {
 }
 
 // What tells whether a block's items have work, for all of them at once: one after the other would wait for memory each. A
-// vote on the answers instead takes registers that the body needs (116 bytes spilled at K = 128, 7 % of the time).
+// vote on the answers instead takes registers that the body needs (116 bytes spilled at K = 128).
 __device__ inline void touch_items(const Params& p, unsigned parts) {
   const Args& a = p.args;
   const unsigned n = (blockIdx.x + threadIdx.x * gridDim.x) / parts;
