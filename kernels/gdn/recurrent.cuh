@@ -1,8 +1,8 @@
 // The gated delta rule token by token, any K, V <= 256. Rows of the state never mix, so an item of work is kRows of them.
 //   D = exp(g_t) S;  u = beta_t (v_t - D k_t);  S = D + u k_t^T;  o_t = scale S q_t          all in FP32
 // item: (n * HV + h) * ceil(V / kRows) + row block
-// grid: x = item; where (sequence, head) pairs are kRounds times what the device holds, a block takes every gridDim.x-th
-// item, kItems in all: few blocks of an idle pool, none with all items of a busy head; or persistent (schedule.cuh)
+// grid: x = item; where (sequence, head) pairs are kRounds times what the device holds, a block takes those of kItems items
+// that have work, a grid apart: few blocks of an idle pool, none with all of a busy head; or persistent (schedule.cuh)
 // block: kThreads threads, kLanes to a group, kRowsPerGroup rows of S to a group, S in registers: lane l of a group holds
 // channels 32 i + 4 l .. + 3 of its rows
 // shared: Smem, kTokens tokens of q, k (FP32, normalised, zero from K to kK), v, decay and beta; the next kTokens are on
@@ -13,7 +13,6 @@
 
 #include "kernels/device/convert.cuh"
 #include "kernels/device/math.cuh"
-#include "kernels/device/ptx/touch.cuh"
 #include "kernels/device/row_norm.cuh"
 #include "kernels/device/varlen.cuh"
 #include "kernels/gdn/launch.cuh"
@@ -32,10 +31,9 @@ inline constexpr unsigned kAll = 0xffffffffu;
 
 struct Params {
   Args args;
-  unsigned row_blocks;     // ceil(V / kRows)
-  unsigned items_a_block;  // of a static grid: 1, or kItems
-  bool wide_io;            // rows of q and k can be read in packs of kK / 32 elements
-  bool wide_state;         // rows of the states can be read and written in packs of 4 elements
+  unsigned row_blocks;  // ceil(V / kRows)
+  bool wide_io;         // rows of q and k can be read in packs of kK / 32 elements
+  bool wide_state;      // rows of the states can be read and written in packs of 4 elements
 };
 
 template <int kK>
@@ -299,22 +297,37 @@ __device__ void walk_tokens(const Params& p, const Place& at, Smem<kK>& smem) {
   }
 }
 
-// What tells whether a block's items have work, for all of them at once: one after the other would wait for memory each. A
-// vote on the answers instead takes registers that the body needs (116 bytes spilled at K = 128).
-__device__ inline void touch_items(const Params& p, unsigned parts) {
-  const Args& a = p.args;
-  const unsigned n = (blockIdx.x + threadIdx.x * gridDim.x) / parts;
-  if (threadIdx.x >= p.items_a_block || n >= a.N) return;
-  if (a.cu_seqlens != nullptr) ptx::touch(a.cu_seqlens + n + 1);
-  if (a.state_indices != nullptr) ptx::touch(a.state_indices + n);
-  if (a.has_initial_state != nullptr) ptx::touch(a.has_initial_state + n);
-}
+// Where those of a block's items are that have work, all asked at once: one after the other would wait for memory each. In
+// shared memory, so that the body keeps its registers.
+struct Items {
+  unsigned count;
+  Place at[kItems];
+  __device__ void find(const Params& p, unsigned parts) {
+    if (threadIdx.x < 32) {
+      const unsigned lane = threadIdx.x, item = blockIdx.x + lane * gridDim.x, n = item / parts;
+      const bool works = lane < kItems && n < p.args.N && has_work(p.args, n);
+      const unsigned mask = __ballot_sync(kAll, works);
+      if (works) at[__popc(mask & ((1u << lane) - 1))] = place(p, n, item % parts);
+      if (lane == 0) count = __popc(mask);
+    }
+    __syncthreads();  // the items are there
+  }
+};
 
-template <class Io, int kK, class Math, bool kPersistent>
+// How a block gets its items: one, kItems a grid apart, or all that its walk finds.
+enum class Form { one, several, persistent };
+
+template <class Io, int kK, class Math, Form kForm>
 __global__ void __launch_bounds__(kThreads, kK == 256 ? 2 : 4) kernel(const __grid_constant__ Params p) {
   __shared__ Smem<kK> smem;
   const unsigned parts = static_cast<unsigned>(p.args.HV) * p.row_blocks;
-  if constexpr (kPersistent) {
+  if constexpr (kForm == Form::one) {
+    walk_tokens<Io, kK, Math>(p, place(p, blockIdx.x / parts, blockIdx.x % parts), smem);
+  } else if constexpr (kForm == Form::several) {
+    __shared__ Items items;
+    items.find(p, parts);
+    for (unsigned i = 0; i < items.count; ++i) walk_tokens<Io, kK, Math>(p, items.at[i], smem);
+  } else {
     __shared__ Walk walk;
     __shared__ Place at;  // not in registers, which the body needs
     walk.start();
@@ -323,11 +336,6 @@ __global__ void __launch_bounds__(kThreads, kK == 256 ? 2 : 4) kernel(const __gr
       __syncthreads();  // the place is there
       walk_tokens<Io, kK, Math>(p, at, smem);
     }
-  } else {
-    if (p.items_a_block > 1) touch_items(p, parts);
-    const unsigned items = static_cast<unsigned>(p.args.N) * parts;
-    for (unsigned item = blockIdx.x; item < items; item += gridDim.x)
-      walk_tokens<Io, kK, Math>(p, place(p, item / parts, item % parts), smem);
   }
 }
 
@@ -337,18 +345,19 @@ void launch(const Args& args, cudaStream_t stream) {
   const std::size_t state_pack = 4 * size_of(args.state);
   const auto row_blocks = static_cast<unsigned>((args.V + kRows - 1) / kRows);
   const std::int64_t heads = args.N * args.HV;
-  const bool walks = args.schedule != Schedule::persistent &&
-                     heads >= kRounds * runtime::resident_blocks("gdn.recurrent", kernel<Io, kK, Math, false>, kThreads, 0);
+  constexpr auto *kOne = kernel<Io, kK, Math, Form::one>, *kSeveral = kernel<Io, kK, Math, Form::several>;
+  const bool several = args.schedule != Schedule::persistent &&
+                       heads >= kRounds * runtime::resident_blocks("gdn.recurrent", kOne, kThreads, 0);
   const Params params{.args = args,
                       .row_blocks = row_blocks,
-                      .items_a_block = walks ? unsigned{kItems} : 1,
                       .wide_io = args.K % (kK / 32) == 0 && runtime::aligned(args.q, alignof(IoPack)) &&
                                  runtime::aligned(args.k, alignof(IoPack)),
                       .wide_state = args.K % 4 == 0 && args.slot_stride % 4 == 0 &&
                                     runtime::aligned(args.initial_state, state_pack) &&
                                     runtime::aligned(args.final_state, state_pack)};
-  launch_scheduled("gdn.recurrent", kernel<Io, kK, Math, false>, kernel<Io, kK, Math, true>,
-                   (heads * row_blocks + params.items_a_block - 1) / params.items_a_block, kThreads, 0, stream, params);
+  const std::int64_t items = heads * row_blocks, blocks = several ? (items + kItems - 1) / kItems : items;
+  launch_scheduled("gdn.recurrent", several ? kSeveral : kOne, kernel<Io, kK, Math, Form::persistent>, blocks, kThreads, 0,
+                   stream, params);
 }
 
 }  // namespace deltagauge::kernels::gdn::recurrent

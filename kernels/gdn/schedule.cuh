@@ -1,5 +1,5 @@
-// The two schedules of a gdn kernel. Static: a block an item at capacity, or several items of a sequence (recurrent.cuh);
-// one whose sequence has no work ends at once.
+// The two schedules of a gdn kernel. Static: a block an item at capacity, or several (recurrent.cuh); one whose
+// sequences have no work ends at once.
 // Persistent: as many blocks as the device holds, each of which walks over the items of sequences that have work, found
 // from what stands in device memory. Both run one body on an item, so they give the same bits.
 #pragma once
