@@ -36,9 +36,11 @@ struct Maps90 {
 // Lower triangular matrices in tf32 as operands b of wgmma tf32: tiles of rows of 32 columns, 128 bytes, in the 128-byte
 // swizzle. Within 8 columns they stand in the order 0 2 4 6 1 3 5 7, so that an accumulator is operand a as it is
 // (tile_tf32.cuh). place() is where element (i, j) of a tile stands.
-struct alignas(16) Factors90 {
+struct alignas(16) Inverse90 {
   float D0[kHalf * kHalf], X10[kHalf * kHalf], D1[kHalf * kHalf];  // columns 0 .. 31 of X are D0, then X10
-  float P0[kC * kHalf], P1[kHalf * kHalf];                         // columns 0 .. 31 of scale P; rows and columns 32 .. 63
+};
+struct alignas(16) Masked90 {
+  float P0[kC * kHalf], P1[kHalf * kHalf];  // columns 0 .. 31 of scale P; rows and columns 32 .. 63
 };
 __device__ constexpr int place(int i, int j) { return 32 * i + 4 * ((j / 8 * 2 + j % 2) ^ (i & 7)) + j % 8 / 2; }
 
@@ -49,10 +51,11 @@ struct VectorsOf {
 };
 using Vectors90 = VectorsOf<kC>;
 // What the states need of one chunk and value head.
-struct Record90 : Factors90 {
+struct Record90 {
+  Inverse90 X;
+  Masked90 P;
   Vectors90 vectors;
 };
-static_assert(sizeof(Record90) == sizeof(Factors90) + sizeof(Vectors90));
 
 // Flags of the items of the first kernel, behind the rest of the workspace.
 inline std::size_t there_bytes(const Args& args) {

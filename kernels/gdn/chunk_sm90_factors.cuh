@@ -20,34 +20,25 @@ struct Lane {
 
 // Tokens as rows of 128 bytes in the 128-byte swizzle: tiles of 64 channels.
 template <class Io, int kD>
-struct alignas(1024) Keys90 {
-  Io k[kD / 64][kC * 64], q[kD / 64][kC * 64];
+struct alignas(1024) Tokens90 {
+  Io tiles[kD / 64][kC * 64];
   // By kThreads threads, as Tile::load().
   template <int kThreads>
-  __device__ void load(const Io* from_k, const Io* from_q, std::int64_t stride, int valid) {
+  __device__ void load(const Io* from, std::int64_t stride, int valid) {
 #pragma unroll
-    for (int c = 0; c < kD / 64; ++c) {
-      Tile<64>::load<kC, kThreads>(shared_address(k[c]), from_k + 64 * c, stride, valid);
-      Tile<64>::load<kC, kThreads>(shared_address(q[c]), from_q + 64 * c, stride, valid);
-    }
+    for (int c = 0; c < kD / 64; ++c) Tile<64>::load<kC, kThreads>(shared_address(tiles[c]), from + 64 * c, stride, valid);
   }
   // By one thread: the full chunk that starts at a row.
-  __device__ void load(const Maps90& maps, int row, int head, ptx::Mbarrier& barrier) {
+  __device__ void load(const CUtensorMap& map, int row, int head, ptx::Mbarrier& barrier) {
 #pragma unroll
-    for (int c = 0; c < kD / 64; ++c) {
-      ptx::tensor_load(k[c], maps.k, row, head, 64 * c, barrier);
-      ptx::tensor_load(q[c], maps.q, row, head, 64 * c, barrier);
-    }
+    for (int c = 0; c < kD / 64; ++c) ptx::tensor_load(tiles[c], map, row, head, 64 * c, barrier);
   }
-  // Rows first, first + step .. below valid of k and q to unit length, a warp a row; also to unit_k and unit_q unless null.
-  __device__ void normalise(int first, int step, int valid, Io* unit_k, Io* unit_q, std::int64_t stride) {
-    const auto place = [](Io(&of)[kD / 64][kC * 64], int row, int block) {
-      return reinterpret_cast<char*>(of[block / 8]) + Tile<64>::offset(row, block % 8);
-    };
-    for (int row = first; row < valid; row += step) {
-      normalise_row<Io, kD>([&](int block) { return place(k, row, block); }, unit_k ? unit_k + row * stride : nullptr);
-      normalise_row<Io, kD>([&](int block) { return place(q, row, block); }, unit_q ? unit_q + row * stride : nullptr);
-    }
+  // Rows first, first + step .. below valid to unit length, a warp a row; also to unit unless null.
+  __device__ void normalise(int first, int step, int valid, Io* unit, std::int64_t stride) {
+    for (int row = first; row < valid; row += step)
+      normalise_row<Io, kD>(
+          [&](int block) { return reinterpret_cast<char*>(tiles[block / 8]) + Tile<64>::offset(row, block % 8); },
+          unit ? unit + row * stride : nullptr);
   }
 };
 

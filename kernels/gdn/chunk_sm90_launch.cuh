@@ -24,16 +24,22 @@ inline Maps90 maps_of(const Params& p, int tokens = kC) {
           .o = map(a.o, a.HV)};
 }
 
-// On so many multiprocessors at most.
-template <class Io, int kD>
+// On so many multiprocessors at most. P alone goes behind X.
+template <class Io, int kD, Part kPart>
 void launch_prepare(const Params& p, std::int64_t most, cudaStream_t stream) {
-  const std::int64_t items = p.slots * p.args.HK, wanted = (items + kTeams - 1) / kTeams;
+  constexpr char kWhat[] = "gdn.chunk_sm90 prepare";
+  constexpr int kTeams = Team<kPart>::count, kThreads = kTeams * Team<kPart>::threads;
+  constexpr std::size_t kShared = kTeams * sizeof(PrepareSmem90<Io, kD, kPart>);
+  const std::int64_t items = p.slots * p.args.HK, wanted = (items + kTeams - 1) / kTeams,
+                     blocks = wanted < most ? wanted : most;
   if (items > std::numeric_limits<std::int32_t>::max())
-    fail("gdn.chunk_sm90 prepare: expected at most ", std::numeric_limits<std::int32_t>::max(), " chunks of key heads, got ",
-         items);
-  runtime::check(cudaMemsetAsync(p.there, 0, there_bytes(p.args), stream), "gdn.chunk_sm90: cudaMemsetAsync");
-  runtime::launch("gdn.chunk_sm90 prepare", prepare<Io, kD>, wanted < most ? wanted : most, kTeams * kThreads90,
-                  kTeams * sizeof(PrepareSmem90<Io, kD>), stream, p);
+    fail(kWhat, ": expected at most ", std::numeric_limits<std::int32_t>::max(), " chunks of key heads, got ", items);
+  if constexpr (kPart == Part::P) {
+    runtime::launch_dependent<prepare<Io, kD, kPart>>(kWhat, blocks, kThreads, kShared, stream, p);
+  } else {
+    runtime::check(cudaMemsetAsync(p.there, 0, there_bytes(p.args), stream), "gdn.chunk_sm90: cudaMemsetAsync");
+    runtime::launch(kWhat, prepare<Io, kD, kPart>, blocks, kThreads, kShared, stream, p);
+  }
 }
 
 template <class Io, class Shape>
@@ -54,7 +60,7 @@ void launch_chunk_sm90_as(const chunk_sm80::Params& p, cudaStream_t stream) {
   using namespace chunk_sm90;
   // Where the states, 64 V rows a block, leave at least half of the multiprocessors idle, both kernels run side by side.
   const std::int64_t blocks = p.args.N * p.args.HV * (kD / 64), sms = limits().sms;
-  launch_prepare<Io, kD>(p, 2 * blocks <= sms ? sms - blocks : sms, stream);
+  launch_prepare<Io, kD, Part::all>(p, 2 * blocks <= sms ? sms - blocks : sms, stream);
   launch_states<Io, Shape90<kD>>(p, stream);
 }
 

@@ -1,11 +1,13 @@
-// gdn.chunk_sm90, first of two kernels: Record90 of every chunk (chunk_sm90_factors.cuh).
-// grid: a block a multiprocessor, some or all of them        block: three teams of 8 warps, each on its own: it takes one
-// item, slot * HK + key head, after the other, and one value head of the group after the other. Of a value head
-//   warps 0, 1   D_0 and D_1                  warps 4, 5   rows 32 .. 47 and 48 .. 63 of P, columns 0 .. 31
-//   warps 2, 3   A_10, then X_10              warps 6, 7   the diagonal halves of P
-// and warps 4 to 7 load the next item's k and q as soon as the last head has multiplied its own, and make its gates.
+// gdn.chunk_sm90, first of its kernels: Record90 of every chunk (chunk_sm90_factors.cuh), or a part of it.
+// grid: a block a multiprocessor, some or all of them        block: teams of warps, each on its own: it takes one item,
+// slot * HK + key head, after the other, and one value head of the group after the other. Of a value head
+//   X   two warps   D_0 and D_1              P   two warps   rows 32 .. 47 and 48 .. 63, columns 0 .. 31
+//       two warps   A_10, then X_10              two warps   the diagonal halves
+// and the last warps of a team load the next item's k and q as soon as the last head has multiplied its own, and make its
+// gates: those of P, of X alone two more.
 // shared: a PrepareSmem90 a team; q and k are normalised there first when asked.
-// The states may start once every block has (griddepcontrol); they find an item's records where there[item] is 1.
+// The kernels behind may start once every block has (griddepcontrol); they find an item's X where there[item] is 1, and P,
+// where one launch makes all, with it. A launch of P alone starts so itself.
 #pragma once
 #include "kernels/device/ptx/flag.cuh"
 #include "kernels/device/ptx/griddepcontrol.cuh"
@@ -13,23 +15,41 @@
 
 namespace deltagauge::kernels::gdn::chunk_sm90 {
 
-inline constexpr int kTeams = 3, kTeamWarps = 8, kThreads90 = 32 * kTeamWarps;  // of a team
+enum class Part { all, X, P };  // X: with the gates of a record
 
-template <class Io, int kD>
-struct alignas(1024) PrepareSmem90 {
-  Keys90<Io, kD> keys;
-  alignas(1024) Factors90 out;
+template <Part kPart>
+struct Team {
+  static constexpr bool X = kPart != Part::P, P = kPart != Part::X;
+  static constexpr int loaders = P ? 4 : 2, warps = (X ? 4 : 0) + loaders, threads = 32 * warps;
+  static constexpr int count = X && P ? 3 : 4;  // of a block
+};
+
+struct KeySide {
+  alignas(1024) Inverse90 X;
   float transposed[kHalf * kHalf];  // D_0^T
   HalfBlocks blocks[2];
+};
+template <class Io, int kD>
+struct QuerySide {
+  Tokens90<Io, kD> q;
+  Masked90 P;
+};
+struct NoSide {};
+template <class Io, int kD, Part kPart>
+struct alignas(1024) PrepareSmem90 {
+  Tokens90<Io, kD> k;
+  std::conditional_t<Team<kPart>::X, KeySide, NoSide> of_k;
+  std::conditional_t<Team<kPart>::P, QuerySide<Io, kD>, NoSide> of_q;
   ChunkGates gates[4];  // of up to four value heads
   Chunk chunks[2];      // the item's and the next one's, in turn
 };
 
 // The team's; each stands at one of three, so that teams never meet.
+template <int kThreads>
 struct TeamBarriers {
   static constexpr int kCount = 3;
   int first;
-  __device__ void all() const { ptx::barrier_sync<kThreads90>(first); }
+  __device__ void all() const { ptx::barrier_sync<kThreads>(first); }
   __device__ void inverses_there() const { ptx::barrier_arrive<128>(first + 1); }  // warps 0, 1: D_0 and D_1
   __device__ void inverses() const { ptx::barrier_sync<128>(first + 1); }          // warps 2, 3: and A_10
   __device__ void X10() const { ptx::barrier_sync<64>(first + 2); }
@@ -51,49 +71,69 @@ __device__ inline void store_gates(const GateSums<2>& of, ChunkGates& gates) {
 }
 
 // For debugging: X, by a team.
-__device__ inline void tap_inverse(const Factors90& out, float* tap) {
-  for (int at = threadIdx.x % kThreads90; at < kC * kC; at += kThreads90) {
+template <int kThreads>
+__device__ void tap_inverse(const Inverse90& X, float* tap) {
+  for (int at = threadIdx.x % kThreads; at < kC * kC; at += kThreads) {
     const int i = at / kC, j = at % kC;
-    const float* X = i < kHalf ? out.D0 : j < kHalf ? out.X10 : out.D1;
-    tap[at] = i < kHalf && j >= kHalf ? 0.0f : X[place(i % kHalf, j % kHalf)];
+    const float* half = i < kHalf ? X.D0 : j < kHalf ? X.X10 : X.D1;
+    tap[at] = i < kHalf && j >= kHalf ? 0.0f : half[place(i % kHalf, j % kHalf)];
   }
+}
+
+// By kThreads threads.
+template <int kThreads, class T>
+__device__ void clear(T& tiles) {
+  auto* at = reinterpret_cast<uint4*>(&tiles);
+  for (int i = threadIdx.x % kThreads; i < static_cast<int>(sizeof tiles / 16); i += kThreads) at[i] = uint4{};
 }
 
 // Warp w: its part of a value head's factors. multiplied() stands behind its last use of k and q, and in front of its first
-// write to out.
-template <class Io, int kD, class After>
-__device__ void make_factors(PrepareSmem90<Io, kD>& smem, const ChunkGates& gates, float scale, int w,
-                             const TeamBarriers& barriers, After multiplied) {
-  Factors90& out = smem.out;
-  const Io *k = smem.keys.k[0], *q = smem.keys.q[0];
+// write to them.
+template <class Io, int kD, Part kPart, class After>
+__device__ void make_factors(PrepareSmem90<Io, kD, kPart>& smem, const ChunkGates& gates, float scale, int w,
+                             const TeamBarriers<Team<kPart>::threads>& barriers, After multiplied) {
+  const Io* k = smem.k.tiles[0];
   constexpr int kSecond = kHalf * 64, kRow = 16 * 64;  // elements to the second half of a tile, and to its next 16 rows
-  if (w < 2) {
-    make_half_X<Io, kD>(k + w * kSecond, gates.half[w], smem.blocks[w], w == 0 ? out.D0 : out.D1,
-                        w == 0 ? smem.transposed : nullptr, multiplied);
-    barriers.inverses_there();
-  } else if (w < 6) {
-    const bool below = w < 4;  // A_10
+  constexpr int kFirstOfP = Team<kPart>::X ? 4 : 0;
+  if constexpr (Team<kPart>::X) {
+    KeySide& of = smem.of_k;
+    if (w < 2) {
+      make_half_X<Io, kD>(k + w * kSecond, gates.half[w], of.blocks[w], w == 0 ? of.X.D0 : of.X.D1,
+                          w == 0 ? of.transposed : nullptr, multiplied);
+      return barriers.inverses_there();
+    }
+    if (w < 4) {
+      const int r = w - 2;
+      make_below<Io, kD>(k + kSecond + r * kRow, k, gates, gates.half[1].beta + 16 * r, scale, r, of.X.X10, multiplied);
+      barriers.inverses();
+      return make_X10(of.X.X10, of.transposed, of.X.D1, r, [&] { barriers.X10(); });
+    }
+  }
+  if constexpr (Team<kPart>::P) {
+    const Io* q = smem.of_q.q.tiles[0];
+    Masked90& P = smem.of_q.P;
     const int r = w % 2;
-    make_below<Io, kD>((below ? k : q) + kSecond + r * kRow, k, gates, below ? gates.half[1].beta + 16 * r : nullptr, scale,
-                       r, below ? out.X10 : out.P0 + kHalf * kHalf, multiplied);
-    if (!below) return;
-    barriers.inverses();
-    make_X10(out.X10, smem.transposed, out.D1, r, [&] { barriers.X10(); });
+    if (w < kFirstOfP + 2)
+      make_below<Io, kD>(q + kSecond + r * kRow, k, gates, nullptr, scale, r, P.P0 + kHalf * kHalf, multiplied);
+    else
+      make_half_P<Io, kD>(k + r * kSecond, q + r * kSecond, gates.half[r], scale, r == 0 ? P.P0 : P.P1, multiplied);
   } else {
-    const int h = w - 6;
-    make_half_P<Io, kD>(k + h * kSecond, q + h * kSecond, gates.half[h], scale, h == 0 ? out.P0 : out.P1, multiplied);
+    multiplied();
   }
 }
 
-template <class Io, int kD>
-__global__ void __launch_bounds__(kTeams* kThreads90, 1) prepare(const __grid_constant__ Params p) {
+template <class Io, int kD, Part kPart>
+__global__ void __launch_bounds__(Team<kPart>::count* Team<kPart>::threads, 1) prepare(const __grid_constant__ Params p) {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+  using Of = Team<kPart>;
   extern __shared__ __align__(1024) char shared[];
   ptx::launch_dependents();
-  const int team = __shfl_sync(kAll, threadIdx.x / kThreads90, 0), w = __shfl_sync(kAll, threadIdx.x / 32 % kTeamWarps, 0);
-  const bool loads = w >= 4, elected = threadIdx.x % kThreads90 == 32 * 4;  // elected: the thread that stores
-  auto& smem = reinterpret_cast<PrepareSmem90<Io, kD>*>(shared)[team];
-  const TeamBarriers barriers{1 + TeamBarriers::kCount * team};
+  const int team = __shfl_sync(kAll, threadIdx.x / Of::threads, 0), w = __shfl_sync(kAll, threadIdx.x / 32 % Of::warps, 0);
+  constexpr int kFirst = Of::warps - Of::loaders;                                      // of those that load
+  const bool loads = w >= kFirst, elected = threadIdx.x % Of::threads == 32 * kFirst;  // elected: the thread that stores
+  auto& smem = reinterpret_cast<PrepareSmem90<Io, kD, kPart>*>(shared)[team];
+  using Barriers = TeamBarriers<Of::threads>;
+  const Barriers barriers{1 + Barriers::kCount * team};
   const Args& a = p.args;
   const unsigned HK = static_cast<unsigned>(a.HK), items = static_cast<unsigned>(p.slots) * HK;
   const std::int64_t stride = a.HK * kD, group = a.HV / a.HK;
@@ -103,7 +143,7 @@ __global__ void __launch_bounds__(kTeams* kThreads90, 1) prepare(const __grid_co
   };
   unsigned stored = items;  // the item whose records are on their way to global memory
   const auto announce = [&](unsigned next) {
-    if (!elected) return;
+    if (!Of::X || !elected) return;
     if (stored < items) {
       ptx::bulk_store_wait_done();
       ptx::release(&p.there[stored]);
@@ -111,12 +151,14 @@ __global__ void __launch_bounds__(kTeams* kThreads90, 1) prepare(const __grid_co
     stored = next;
   };
 
-  auto* zero = reinterpret_cast<uint4*>(&smem.out);  // above the diagonals nothing is ever written
-  for (int i = threadIdx.x % kThreads90; i < static_cast<int>(sizeof(smem.out) / 16); i += kThreads90) zero[i] = uint4{};
+  // Above the diagonals nothing is ever written.
+  if constexpr (Of::X) clear<Of::threads>(smem.of_k.X);
+  if constexpr (Of::P) clear<Of::threads>(smem.of_q.P);
   // In front of the first item there is none, whose one step loads the first. The code of a step stands here once: it is as
   // long as instructions can be held close by.
-  GateSums<2> sums = {};  // of the value head of the coming four that this warp makes gates of, if there is one
-  bool sums_there = false;
+  constexpr int kEach = 4 / Of::loaders;
+  GateSums<2> sums[kEach] = {};  // of the value heads of the coming four that this warp makes gates of
+  bool sums_there[kEach] = {};   // where there are such
   unsigned item = items, next = blockIdx.x + gridDim.x * team;
   for (int turn = 1;; turn ^= 1) {
     Chunk& at = smem.chunks[turn];
@@ -125,7 +167,9 @@ __global__ void __launch_bounds__(kTeams* kThreads90, 1) prepare(const __grid_co
     for (std::int64_t head = 0; head < heads; ++head) {
       if (head % 4 == 0 && item < items) {
         if (loads) {
-          if (sums_there) store_gates(sums, smem.gates[w - 4]);
+#pragma unroll
+          for (int e = 0; e < kEach; ++e)
+            if (sums_there[e]) store_gates(sums[e], smem.gates[w - kFirst + Of::loaders * e]);
           ptx::cp_async_wait<0>();
           if (elected) ptx::bulk_store_wait();
         }
@@ -135,8 +179,8 @@ __global__ void __launch_bounds__(kTeams* kThreads90, 1) prepare(const __grid_co
           if (rows > 0) heads = group;
           if (rows > 0 && p.k_unit != nullptr) {
             const std::int64_t first = first_of(at, item);
-            smem.keys.normalise(w, kTeamWarps, rows, static_cast<Io*>(p.k_unit) + first, static_cast<Io*>(p.q_unit) + first,
-                                stride);
+            smem.k.normalise(w, Of::warps, rows, Of::X ? static_cast<Io*>(p.k_unit) + first : nullptr, stride);
+            if constexpr (Of::P) smem.of_q.q.normalise(w, Of::warps, rows, static_cast<Io*>(p.q_unit) + first, stride);
             barriers.all();  // q and k are normalised
           }
         }
@@ -156,31 +200,42 @@ __global__ void __launch_bounds__(kTeams* kThreads90, 1) prepare(const __grid_co
           if (elected) smem.chunks[turn ^ 1] = chunk;
           if (chunk.rows > 0) {
             const std::int64_t first = first_of(chunk, of);
-            smem.keys.template load<kThreads90 / 2>(static_cast<const Io*>(a.k) + first, static_cast<const Io*>(a.q) + first,
-                                                    stride, chunk.rows);
+            smem.k.template load<32 * Of::loaders>(static_cast<const Io*>(a.k) + first, stride, chunk.rows);
+            if constexpr (Of::P)
+              smem.of_q.q.template load<32 * Of::loaders>(static_cast<const Io*>(a.q) + first, stride, chunk.rows);
           }
           ptx::cp_async_commit();
         }
-        const std::int64_t own = (last ? 0 : head + 1) + w - 4, h = of % HK * group + own;
-        sums_there = chunk.rows > 0 && own < group;
-        if (sums_there) {
-          sums = sum_gates(transformed(a, chunk.rows, h, load_gates<2>(a, chunk.begin, chunk.rows, h)));
-          store_vectors(sums, a.scale, records_at(of)[own].vectors);
+#pragma unroll
+        for (int e = 0; e < kEach; ++e) {
+          const std::int64_t own = (last ? 0 : head + 1) + w - kFirst + Of::loaders * e, h = of % HK * group + own;
+          sums_there[e] = chunk.rows > 0 && own < group;
+          if (sums_there[e]) {
+            sums[e] = sum_gates(transformed(a, chunk.rows, h, load_gates<2>(a, chunk.begin, chunk.rows, h)));
+            if constexpr (Of::X) store_vectors(sums[e], a.scale, records_at(of)[own].vectors);
+          }
         }
       }
       if (rows <= 0) continue;
       ptx::fence_async_shared();
       barriers.all();  // the head's factors are there, its gates have been read
-      float* tap = tap_of(p, at.n, at.index, item % HK * group + head);
-      if (tap != nullptr) tap_inverse(smem.out, tap);
-      if (elected) ptx::bulk_store(&records_at(item)[head], &smem.out, sizeof(Factors90));
-      if (tap != nullptr) barriers.all();  // the tap has read the factors
+      Record90& record = records_at(item)[head];
+      if constexpr (Of::P)
+        if (elected) ptx::bulk_store(&record.P, &smem.of_q.P, sizeof record.P);
+      if constexpr (Of::X) {
+        float* tap = tap_of(p, at.n, at.index, item % HK * group + head);
+        if (tap != nullptr) tap_inverse<Of::threads>(smem.of_k.X, tap);
+        if (elected) ptx::bulk_store(&record.X, &smem.of_k.X, sizeof record.X);
+        if (tap != nullptr) barriers.all();  // the tap has read the factors
+      }
     }
     if (next >= items) break;
     item = next;
-    next += kTeams * gridDim.x;
+    next += Of::count * gridDim.x;
   }
   announce(items);
+  if (elected) ptx::bulk_store_wait_done();
+  if constexpr (kPart == Part::P) ptx::wait_for_dependency();  // so that what follows finds the launch of X ended, too
 #else
   __trap();  // variants.cc offers this where it was built for sm_90a only
 #endif

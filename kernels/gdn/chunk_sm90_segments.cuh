@@ -13,7 +13,7 @@
 namespace deltagauge::kernels::gdn::chunk_sm90 {
 
 // Segment i of sequence n that is not the last of it stands at place floor(begin_n / L) + i. Places of different sequences
-// never meet, and there are T / L: from begin on, i + 1 such segments and a token end at (begin + (i + 1) L) or later.
+// never meet, and there are (T - 1) / L: behind begin + (i + 1) L there is a token.
 struct Segments {
   float* bias;        // [places, HV, V, K] B; after the fold, the state that the segment ends in
   float* transition;  // [places, HV, K, K] A; of a first one, the state that its sequence starts from
@@ -25,7 +25,7 @@ struct Segments {
     return segments > 0 ? segments : 1;  // one of a sequence without tokens, too
   }
 };
-inline std::int64_t segment_places(const Args& args, int shift) { return args.T >> shift; }
+inline std::int64_t segment_places(const Args& args, int shift) { return args.T > 0 ? (args.T - 1) >> shift : 0; }
 
 // Part of args.workspace behind that of chunk_sm90: [bias | transition].
 struct SegmentsWorkspace {

@@ -37,10 +37,13 @@ void launch_chunk_sm90_segments_as(const chunk_sm80::Params& p, int shift, cudaS
   const Segments of{reinterpret_cast<float*>(base + layout.bias), reinterpret_cast<float*>(base + layout.transition), shift};
   const Maps90 maps = maps_of(p);
   const std::int64_t sms = limits().sms, places = segment_places(a, shift);
-  launch_prepare<Io, kD>(p, sms, stream);
+  launch_prepare<Io, kD, Part::X>(p, sms, stream);
   // Rows of one state over several blocks, unless there are more of those than multiprocessors: rows of S never meet, so
   // the bits are the same.
   const bool wide_maps = kD == 128 && 2 * places * a.HV * (kD / 64) > sms;
+  // P beside the maps, on the multiprocessors that those leave, a fifth at least: as measured. First segments have no A.
+  const std::int64_t left = sms - (2 * places - 1) * a.HV * (wide_maps ? 1 : kD / 64);
+  launch_prepare<Io, kD, Part::P>(p, left > sms / 5 ? left < sms ? left : sms : sms / 5 + 1, stream);
   if constexpr (kD == 128) {
     if (wide_maps) launch_maps<Io, MapShape<kD, 2>>(p, maps, of, places, stream);
   }

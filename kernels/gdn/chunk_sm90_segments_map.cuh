@@ -21,9 +21,9 @@ struct MapShape {
 template <class Io, class Shape>
 struct alignas(1024) MapSmem {
   struct Stage {
-    alignas(1024) Io k[Shape::D / 64][kC * 64];
-    float D0[kHalf * kHalf], X10[kHalf * kHalf], D1[kHalf * kHalf];  // as Factors90
-    Io v[Shape::states][kC * 64];                                    // of A zeros
+    Tokens90<Io, Shape::D> k;
+    alignas(1024) Inverse90 X;
+    Io v[Shape::states][kC * 64];  // of A zeros
     Vectors90 vectors;
     ptx::Mbarrier full, read;
   } stages[Shape::stages];
@@ -57,12 +57,9 @@ __device__ void load_map_chunks(const Params& p, const Maps90& maps, const Work&
     const int row = static_cast<int>(work.begin) + chunk * kC;
     ptx::acquire(&there[chunk * a.HK]);
     if (chunk >= Shape::stages) stage.read.wait_asleep(turn.parity ^ 1);
-    stage.full.arrive_expect(sizeof stage.k + offsetof(Factors90, P0) + sizeof stage.vectors +
-                             (transition ? 0 : sizeof stage.v));
-#pragma unroll
-    for (int c = 0; c < Shape::D / 64; ++c)
-      ptx::tensor_load(stage.k[c], maps.k, row, static_cast<int>(work.hk), 64 * c, stage.full);
-    ptx::bulk_load(stage.D0, from.D0, offsetof(Factors90, P0), stage.full);
+    stage.full.arrive_expect(sizeof stage.k + sizeof stage.X + sizeof stage.vectors + (transition ? 0 : sizeof stage.v));
+    stage.k.load(maps.k, row, static_cast<int>(work.hk), stage.full);
+    ptx::bulk_load(&stage.X, &from.X, sizeof from.X, stage.full);
     ptx::bulk_load(&stage.vectors, &from.vectors, sizeof from.vectors, stage.full);
     if (!transition) {
 #pragma unroll
@@ -102,8 +99,8 @@ __device__ void run_map(const Params& p, const Work& work, bool transition, int 
   for (int index = 0; index < work.chunks; ++index, turn.next()) {
     auto& stage = smem.stages[turn.stage];
     const Vectors90& vectors = stage.vectors;
-    const std::uint64_t k = ptx::wgmma_rows(shared_address(stage.k)), X0 = ptx::wgmma_rows(shared_address(stage.D0)),
-                        X1 = ptx::wgmma_rows(shared_address(stage.D1));
+    const std::uint64_t k = ptx::wgmma_rows(shared_address(&stage.k)), X0 = ptx::wgmma_rows(shared_address(stage.X.D0)),
+                        X1 = ptx::wgmma_rows(shared_address(stage.X.D1));
     stage.full.wait(turn.parity);
     Rows64 r, v_new;
     ptx::wgmma_pin(r);

@@ -21,7 +21,7 @@ struct Shape90 {
 template <class Io, class Shape>
 struct alignas(1024) Smem90 {
   struct Stage {
-    Keys90<Io, Shape::D> keys;
+    Tokens90<Io, Shape::D> k, q;
     Factors90InShared factors;
     Io v[kC * 64];  // then o
     Vectors90 vectors;
@@ -58,11 +58,14 @@ __device__ void run_loader(const Params& p, const Maps90& maps, const Work& work
     if (elected) {
       ptx::acquire(&there[chunk * a.HK]);
       const Record90& from = records[chunk * a.HV];
-      stage.full.arrive_expect(sizeof(Record90) + (full ? sizeof stage.keys + sizeof stage.v : 0));
-      ptx::bulk_load(stage.factors.D0, from.D0, offsetof(Factors90, P1), stage.full);
-      ptx::bulk_load(stage.factors.P1, from.P1, sizeof from.P1, stage.full);
+      stage.full.arrive_expect(sizeof(Record90) + (full ? sizeof stage.k + sizeof stage.q + sizeof stage.v : 0));
+      ptx::bulk_load(stage.factors.D0, &from, offsetof(Record90, P) + sizeof from.P.P0, stage.full);
+      ptx::bulk_load(stage.factors.P1, from.P.P1, sizeof from.P.P1, stage.full);
       ptx::bulk_load(&stage.vectors, &from.vectors, sizeof from.vectors, stage.full);
-      if (full) stage.keys.load(maps, row, hk, stage.full);
+      if (full) {
+        stage.k.load(maps.k, row, hk, stage.full);
+        stage.q.load(maps.q, row, hk, stage.full);
+      }
     }
     __syncwarp();  // the record is there, and so are q and k where they were normalised
     stage.done.wait_asleep(turn.parity ^ 1);
@@ -71,8 +74,8 @@ __device__ void run_loader(const Params& p, const Maps90& maps, const Work& work
     } else {
       const std::int64_t key = (std::int64_t{row} * a.HK + hk) * kD,
                          value = (std::int64_t{row} * a.HV + h) * kD + work.column;
-      stage.keys.template load<32>(static_cast<const Io*>(p.k_unit ? p.k_unit : a.k) + key,
-                                   static_cast<const Io*>(p.q_unit ? p.q_unit : a.q) + key, a.HK * kD, valid);
+      stage.k.template load<32>(static_cast<const Io*>(p.k_unit ? p.k_unit : a.k) + key, a.HK * kD, valid);
+      stage.q.template load<32>(static_cast<const Io*>(p.q_unit ? p.q_unit : a.q) + key, a.HK * kD, valid);
       Tile<64>::load<kC, 32>(shared_address(stage.v), static_cast<const Io*>(a.v) + value, a.HV * kD, valid);
       ptx::cp_async_commit();
       ptx::cp_async_wait<0>();
@@ -100,8 +103,8 @@ __device__ void run_states(const Params& p, const Maps90& maps, const W& work, S
   if (threadIdx.x < kGroup) {
     run_state<Io, Shape::D, Shape::stages, kTaps>(p, maps, work, work.column, 1, [&](const auto& turn) {
       auto& stage = smem.stages[turn.stage];
-      return ChunkAt<Io, Shape::D>{stage.keys, stage.factors, stage.vectors, stage.v,
-                                   stage.full, stage.read,    stage.done,    turn.parity};
+      return ChunkAt<Io, Shape::D>{stage.k,    stage.q,    stage.factors, stage.vectors, stage.v,
+                                   stage.full, stage.read, stage.done,    turn.parity};
     });
     ptx::barrier_arrive<kEnd>(2);  // the warp is done
   } else {

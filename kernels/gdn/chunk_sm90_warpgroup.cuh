@@ -65,7 +65,7 @@ __device__ bool find_work(const Params& p, std::int64_t pair, int column, int co
 // but v's place any more, and at done when that is free too.
 template <class Io, int kD>
 struct ChunkAt {
-  const Keys90<Io, kD>& keys;
+  const Tokens90<Io, kD>&k, &q;
   const Factors90InShared& factors;
   const Vectors90& vectors;
   Io (&v)[kC * 64];
@@ -215,8 +215,8 @@ struct Tiles90 {
   std::uint64_t k, q, factors;
   template <class Io, int kD>
   explicit __device__ Tiles90(const ChunkAt<Io, kD>& at)
-      : k(ptx::wgmma_rows(shared_address(&at.keys.k))),
-        q(ptx::wgmma_rows(shared_address(&at.keys.q))),
+      : k(ptx::wgmma_rows(shared_address(&at.k))),
+        q(ptx::wgmma_rows(shared_address(&at.q))),
         factors(ptx::wgmma_rows(shared_address(&at.factors))) {}
 };
 
