@@ -46,7 +46,7 @@ __device__ constexpr int place(int i, int j) { return 32 * i + 4 * ((j / 8 * 2 +
 
 // By token: kTf32Up beta_i, exp(b_i), scale exp(b_i), exp(b_C - b_i); rows past the chunk's valid ones as in Record.
 template <int kTokens>
-struct VectorsOf {
+struct alignas(16) VectorsOf {
   float beta[kTokens], decay_in[kTokens], decay_read[kTokens], decay_out[kTokens];
 };
 using Vectors90 = VectorsOf<kC>;

@@ -45,12 +45,12 @@ struct alignas(1024) Tokens90 {
 // Of 32 tokens: b_i and beta_i as Gates has them, and what exp(b_i - b_j) is made of for i in the second block of 16 tokens
 // and j in the first: what has fallen from i back to b_16, and from there back to j. Both are at most 1, so that nothing
 // overflows where the gates are strong.
-struct HalfGates {
+struct alignas(16) HalfGates {
   float hi[kHalf], lo[kHalf], beta[kHalf];
   float row[16], column[16];  // exp(b_i - b_16), exp(b_16 - b_j)
 };
 // The same across the halves of a chunk of 64.
-struct ChunkGates {
+struct alignas(16) ChunkGates {
   HalfGates half[2];
   float row[kHalf], column[kHalf];  // exp(b_i - b_32), exp(b_32 - b_j)
 };
@@ -206,7 +206,7 @@ __device__ void make_half_P(const Io* k, const Io* q, const HalfGates& gates, fl
 }
 
 // Blocks of A in f32, then those on the diagonal as the inverses of I + A_II.
-struct HalfBlocks {
+struct alignas(16) HalfBlocks {
   struct {
     Block at;
     float apart[16];  // lanes of both halves of a warp fall into different banks

@@ -26,7 +26,7 @@ inline constexpr int kStateRegisters = 168, kMakerRegisters = 88;
 template <class Io>
 struct alignas(1024) FusedSmem {
   FusedPlace<Io> places[kPlaces];
-  alignas(16) ShortVectors vectors[kPlaces];
+  ShortVectors vectors[kPlaces];
   HalfGates gates[kPlaces];
   HalfBlocks blocks[kFusedPairs];
   ptx::Mbarrier loaded[kPlaces], made[kPlaces], read[kPlaces], done[kPlaces];

@@ -2,7 +2,10 @@
 
 #include <link.h>
 
+#include <cstdint>
+#include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <map>
 
 #include "core/error.h"
@@ -133,3 +136,26 @@ void wait(Condition& condition) {
 }
 
 }  // namespace deltagauge::host
+
+// What -fsanitize=alignment calls in place of an access through a misaligned pointer; its frames hold no way for an
+// exception.
+struct SanitizedAccess {
+  struct {
+    const char* file;
+    std::uint32_t line, column;
+  } at;
+  const void* type;
+  std::uint8_t log2_alignment, kind;
+};
+extern "C" [[noreturn]] void __ubsan_handle_type_mismatch_v1_abort(const SanitizedAccess* access, const void* p) {
+  using namespace deltagauge;
+  host::Block& block = *host::now.block;
+  try {
+    fail(access->at.file, ":", access->at.line, ": expected an address that is a multiple of ", 1 << access->log2_alignment,
+         ", got one ", reinterpret_cast<std::uintptr_t>(p) % (std::uintptr_t{1} << access->log2_alignment), " past");
+  } catch (...) {
+    if (!block.failure) block.failure = std::current_exception();
+  }
+  host::switch_context(host::now.thread->context, block.scheduler);
+  std::abort();  // resume() has thrown
+}

@@ -51,6 +51,7 @@ TEST(HostExecutor, PlantedFaultsAreCaught) {
       {"product wait", Fault::product_wait, Mode::late, false, "wrong sums"},
       {"product fence", Fault::product_fence, Mode::early, false, "expected wgmma.fence"},
       {"dependency", Fault::dependency, Mode::early, false, "wrong sums"},
+      {"alignment", Fault::alignment, Mode::early, false, "expected an address that is a multiple of 8, got one 4 past"},
   };
   for (const auto& row : rows) {
     const std::string got = shown(with(row.mode, row.races), row.fault);

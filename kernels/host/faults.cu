@@ -121,6 +121,10 @@ template <Fault kFault>
 __global__ void copy_out(const __grid_constant__ Params p) {
   if constexpr (kFault != Fault::dependency) ptx::wait_for_dependency();
   p.out[threadIdx.x] = p.sums[threadIdx.x];
+  if constexpr (kFault == Fault::alignment) {
+    const float2 pair = *reinterpret_cast<const float2*>(p.sums + 1);
+    p.out[0] = pair.x + pair.y;
+  }
   if constexpr (kFault == Fault::dependency) ptx::wait_for_dependency();
 }
 
@@ -135,7 +139,7 @@ constexpr Launch kLaunches[] = {launch<Fault::none>,       launch<Fault::barrier
                                 launch<Fault::store_wait>, launch<Fault::store_done>,   launch<Fault::flag>,
                                 launch<Fault::overtaken>,  launch<Fault::parity>,       launch<Fault::missing_arrival>,
                                 launch<Fault::arrival>,    launch<Fault::product_wait>, launch<Fault::product_fence>,
-                                launch<Fault::dependency>};
+                                launch<Fault::dependency>, launch<Fault::alignment>};
 
 }  // namespace deltagauge::kernels::host_faults
 
@@ -147,7 +151,7 @@ std::vector<float> sums_of_tiles(const Options& options, Fault fault) {
   struct alignas(16) Memory {
     __nv_bfloat16 tiles[kFaultTurns * kElements];
     std::uint32_t there[kFaultTurns] = {};
-    float sums[kFaultSums], out[kFaultSums];
+    alignas(8) float sums[kFaultSums], out[kFaultSums];
   };
   const auto memory = std::make_unique<Memory>();
   std::fill(std::begin(memory->tiles), std::end(memory->tiles), __nv_bfloat16{0x7fff});

@@ -22,6 +22,7 @@ enum class Fault : std::uint8_t {
   product_wait,     // accumulators are read before the products are done
   product_fence,    // products without wgmma.fence
   dependency,       // the kernel behind does not wait for this one
+  alignment,        // a pair of floats is read at an odd one
 };
 inline constexpr int kFaultTurns = 5, kFaultSums = 64;  // tiles; their columns
 // Sums over tokens of the columns of all tiles, whose elements are small integers; as the kernels find them.
