@@ -53,7 +53,11 @@ template <class Real>
 class ChunkForm {
  public:
   ChunkForm(const Problem& problem, const Tensors& inputs, const Staging& staging, Slip slip)
-      : p_(problem), data_(problem, inputs), staging_(staging), slip_(slip), C_(staging.chunk) {}
+      : p_(problem),
+        data_(problem, inputs, store_format(staging.unit, problem.io)),
+        staging_(staging),
+        slip_(slip),
+        C_(staging.chunk) {}
 
   Tensors run(bool taps, Ranges* ranges) {
     outputs_ = unwritten_outputs(p_);

@@ -32,7 +32,8 @@ struct GdnData {
   std::vector<std::int64_t> slots = p.state_indices();  // of a pool, or empty
   std::vector<bool> has = p.has_initial_state();
 
-  GdnData(const Problem& problem, const Tensors& inputs)
+  // unit: what normalised rows of q and k are rounded to where Real is float.
+  GdnData(const Problem& problem, const Tensors& inputs, DType unit)
       : p(problem),
         offsets(problem.offsets()),
         q(values(inputs, "q")),
@@ -44,7 +45,7 @@ struct GdnData {
     if (p.l2norm == Switch::on)
       for (std::vector<Real>* x : {&q, &k})
         for (std::int64_t row = 0; row < p.tokens() * p.HK; ++row)
-          normalise_row(p.K, x->data() + row * p.K, std::is_same_v<Real, float> ? p.io : DType::f64);
+          normalise_row(p.K, x->data() + row * p.K, std::is_same_v<Real, float> ? unit : DType::f64);
   }
 
   // Rows [first, first + count) of value head h, as matrices.

@@ -35,7 +35,8 @@ constexpr Staging chunk_sm90(std::string_view name, std::string_view summary, st
           .decay = kF32,
           .accumulate = Accumulate::tensor_core,
           .solver = solver,
-          .scaled_P = true};
+          .scaled_P = true,
+          .unit = kF32};
 }
 
 constexpr Staging kStagings[] = {

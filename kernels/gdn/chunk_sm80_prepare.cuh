@@ -85,17 +85,26 @@ __device__ RawGates<kEach> load_gates(const Args& a, std::int64_t begin, int row
   }
   return raw;
 }
-// Gates of valid rows from raw ones, where asked.
-template <int kEach>
-__device__ RawGates<kEach> transformed(const Args& a, int rows, std::int64_t h, RawGates<kEach> raw) {
-  if (a.transform == Transform::none) return raw;
-  const auto head = static_cast<std::uint32_t>(h);
+// Gates of valid rows from raw ones, where asked, of kChunks chunks at once: none waits for another.
+template <int kChunks, int kEach>
+__device__ void transform(const Args& a, const HeadGate& head, const int (&rows)[kChunks], RawGates<kEach> (&raw)[kChunks]) {
+  if (a.transform == Transform::none) return;
+  const auto all = [&](auto math) {
 #pragma unroll
-  for (int e = 0; e < kEach; ++e) {
-    const float x = raw.g[e], g = a.fast_math ? transform_gate<Fast>(a, x, head) : transform_gate<Precise>(a, x, head);
-    if (static_cast<int>(kEach * (threadIdx.x % 32)) + e < rows) raw.g[e] = g;
-  }
-  return raw;
+    for (int e = 0; e < kChunks * kEach; ++e) {
+      float& x = raw[e / kEach].g[e % kEach];
+      const float g = transform_gate<decltype(math)>(a, x, head);
+      if (static_cast<int>(kEach * (threadIdx.x % 32)) + e % kEach < rows[e / kEach]) x = g;
+    }
+  };
+  a.fast_math ? all(Fast{}) : all(Precise{});
+}
+// Those of one chunk, as they are summed.
+template <int kEach>
+__device__ RawGates<kEach> read_gates(const Args& a, std::int64_t begin, int rows, std::int64_t h) {
+  RawGates<kEach> raw[1] = {load_gates<kEach>(a, begin, rows, h)};
+  transform(a, head_gate(a, h), {rows}, raw);
+  return raw[0];
 }
 // Of a lane's tokens: b_i as in Gates, beta, exp(b_i), exp(b_C - b_i).
 template <int kEach>
@@ -218,7 +227,7 @@ __device__ void prepare_chunk(const Params& p, const Chunk& at, std::int64_t slo
   const auto make_heads = [&](std::int64_t head) {  // gates of up to four heads from this one on
     if (team == 0 || head + w >= group) return;
     const std::int64_t h = hk * group + head + w;
-    make_gates(transformed(a, at.rows, h, load_gates<2>(a, at.begin, at.rows, h)), smem.gates[w], records[head + w]);
+    make_gates(read_gates<2>(a, at.begin, at.rows, h), smem.gates[w], records[head + w]);
   };
   make_heads(0);
   ptx::cp_async_wait<0>();

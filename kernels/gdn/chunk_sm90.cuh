@@ -30,7 +30,7 @@ inline constexpr float kTf32Up = 1 + 0.7213f / 2048;
 // Of the tensors that are copied in boxes of 64 tokens and 64 channels (chunk_sm90_fused: 32 tokens). Chunks that are not
 // full, whose boxes would hold rows of other sequences, are copied by threads.
 struct Maps90 {
-  CUtensorMap k, q, v, o;
+  CUtensorMap k, q, v, o, k_scaled, q_scaled;  // of k_unit and q_unit, where there are such
 };
 
 // Lower triangular matrices in tf32 as operands b of wgmma tf32: tiles of rows of 32 columns, 128 bytes, in the 128-byte
@@ -44,10 +44,14 @@ struct alignas(16) Masked90 {
 };
 __device__ constexpr int place(int i, int j) { return 32 * i + 4 * ((j / 8 * 2 + j % 2) ^ (i & 7)) + j % 8 / 2; }
 
-// By token: kTf32Up beta_i, exp(b_i), scale exp(b_i), exp(b_C - b_i); rows past the chunk's valid ones as in Record.
+// By token: kTf32Up beta_i, exp(b_i) / |k_i|, exp(b_C - b_i) / |k_i|, scale exp(b_i) / |q_i|, the norms only where q and k
+// are to be normalised; rows past the chunk's valid ones as in Record.
 template <int kTokens>
 struct alignas(16) VectorsOf {
-  float beta[kTokens], decay_in[kTokens], decay_read[kTokens], decay_out[kTokens];
+  float beta[kTokens], decay_in[kTokens], decay_out[kTokens];
+  float whole;                       // exp(b_C)
+  std::uint32_t k_scaled, q_scaled;  // Record90: k or q stands in k_unit or q_unit, since norms of it pass kLargestNorm
+  alignas(16) float decay_read[kTokens];
 };
 using Vectors90 = VectorsOf<kC>;
 // What the states need of one chunk and value head.

@@ -33,13 +33,52 @@ struct alignas(1024) Tokens90 {
 #pragma unroll
     for (int c = 0; c < kD / 64; ++c) ptx::tensor_load(tiles[c], map, row, head, 64 * c, barrier);
   }
-  // Rows first, first + step .. below valid to unit length, a warp a row; also to unit unless null.
-  __device__ void normalise(int first, int step, int valid, Io* unit, std::int64_t stride) {
-    for (int row = first; row < valid; row += step)
-      normalise_row<Io, kD>(
-          [&](int block) { return reinterpret_cast<char*>(tiles[block / 8]) + Tile<64>::offset(row, block % 8); },
-          unit ? unit + row * stride : nullptr);
+  // Of 16 bytes of a row.
+  __device__ uint4* place(int row, int block) {
+    return reinterpret_cast<uint4*>(reinterpret_cast<char*>(tiles[block / 8]) + Tile<64>::offset(row, block % 8));
   }
+  // A row to global memory, by one lane.
+  __device__ void store(int row, Io* to) {
+#pragma unroll 4
+    for (int block = 0; block < kD / 8; ++block) reinterpret_cast<uint4*>(to)[block] = *place(row, block);
+  }
+};
+
+// q and k are not normalised themselves: 1 / |k_i| and 1 / |q_i| go into what a product with them is multiplied by anyway.
+// Where the sum of squares passes 2^126 products could pass FP32: such a row is multiplied by 2^-64, which is exact.
+struct InverseNorm {
+  float r;      // 1 / sqrt(sum x^2 + 1e-6), of the row as it stands now
+  bool scaled;  // it was multiplied by 2^-64
+};
+// One lane, of a row whose 16-byte blocks stand at place(0 .. kD / 8 - 1).
+template <class Io, int kD, class Place>
+__device__ InverseNorm inverse_norm(Place place) {
+  const auto squares = [&](float scale, bool store) {
+    float sums[4] = {};
+#pragma unroll 2
+    for (int block = 0; block < kD / 8; ++block) {
+      uint4 x = *place(block);
+      std::uint32_t* pairs[4] = {&x.x, &x.y, &x.z, &x.w};
+#pragma unroll
+      for (int e = 0; e < 4; ++e) {
+        const float2 v = unpack2<Io>(*pairs[e]);
+        const float a = scale * v.x, b = scale * v.y;
+        sums[e] = fmaf(a, a, fmaf(b, b, sums[e]));
+        *pairs[e] = pack2<Io>(a, b);
+      }
+      if (store) *place(block) = x;
+    }
+    return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+  };
+  const float sum = squares(1.0f, false);
+  if constexpr (std::is_same_v<Io, __nv_bfloat16>)
+    if (sum > 0x1p126f) return {Precise::inverse_sqrt(squares(0x1p-64f, true)), true};  // 1e-6 is below its last bit
+  return {Precise::inverse_sqrt(sum + 1e-6f), false};
+}
+// 1 / |k_i| and 1 / |q_i| by token.
+template <int kTokens>
+struct alignas(16) InverseNorms {
+  float k[kTokens], q[kTokens];
 };
 
 // Of 32 tokens: b_i and beta_i as Gates has them, and what exp(b_i - b_j) is made of for i in the second block of 16 tokens
@@ -60,17 +99,23 @@ __device__ float from_middle(const GateSums<kEach>& of, int e, int middle, bool 
   const float from = of.hi[e] - __shfl_sync(kAll, of.hi[0], middle), rest = of.lo[e] - __shfl_sync(kAll, of.lo[0], middle);
   return ptx::ex2(before ? -from - rest : from + rest);
 }
-// One warp.
-template <int kEach>
-__device__ void store_vectors(const GateSums<kEach>& of, float scale, VectorsOf<32 * kEach>& vectors) {
-  const int first = threadIdx.x % 32 * kEach;
+// One warp: what goes with k and with q.
+template <bool kK, bool kQ, int kEach>
+__device__ void store_vectors(const GateSums<kEach>& of, float scale, const InverseNorms<32 * kEach>* norms,
+                              VectorsOf<32 * kEach>& vectors) {
+  const int lane = threadIdx.x % 32;
 #pragma unroll
   for (int e = 0; e < kEach; ++e) {
-    vectors.beta[first + e] = kTf32Up * of.beta[e];
-    vectors.decay_in[first + e] = of.in[e];
-    vectors.decay_read[first + e] = scale * of.in[e];
-    vectors.decay_out[first + e] = of.out[e];
+    const int i = kEach * lane + e;
+    if constexpr (kK) {
+      const float r = norms ? norms->k[i] : 1.0f;
+      vectors.beta[i] = kTf32Up * of.beta[e];
+      vectors.decay_in[i] = r * of.in[e];
+      vectors.decay_out[i] = r * of.out[e];
+    }
+    if constexpr (kQ) vectors.decay_read[i] = (norms ? norms->q[i] : 1.0f) * (scale * of.in[e]);
   }
+  if (kK && lane == 31) vectors.whole = of.in[kEach - 1];
 }
 
 // 16 x 16 blocks of A in f32; rows of a fragment fall into different banks.
@@ -144,6 +189,22 @@ __device__ void multiply_row(const Io* x_rows, const Io* k_rows, RowProducts& d)
   }
 }
 
+// Times inverse norms of rows and columns, 16 a block, of blocks (0, 0), (1, 0), (1, 1) or (0, 0), (0, 1).
+template <int kBlocks>
+__device__ void to_unit(float (&d)[kBlocks][2][4], const float* rows, const float* columns) {
+  const Lane l;
+#pragma unroll
+  for (int block = 0; block < kBlocks; ++block) {
+    const int i = kBlocks == 3 ? (block + 1) / 2 : 0, j = kBlocks == 3 ? block / 2 : block;
+#pragma unroll
+    for (int n = 0; n < 2; ++n) {
+      const float2 column = *reinterpret_cast<const float2*>(&columns[16 * j + 8 * n + 2 * l.t]);
+#pragma unroll
+      for (int e = 0; e < 4; ++e) d[block][n][e] *= rows[16 * i + 8 * (e / 2) + l.group] * (e % 2 ? column.y : column.x);
+    }
+  }
+}
+
 // Rows 8 r + group of a block, as for store_tile.
 __device__ inline void take_rows(const float (&x)[2][4], float4 (&rows)[2]) {
 #pragma unroll
@@ -196,12 +257,14 @@ __device__ void decay_half(const HalfProducts& products, const HalfGates& gates,
   }
 }
 
-// One warp: P of 32 tokens to tile P, after() behind its last use of k and q.
-template <class Io, int kD, class After>
-__device__ void make_half_P(const Io* k, const Io* q, const HalfGates& gates, float scale, float* P, After after) {
+// One warp: P of 32 tokens to tile P, after() behind its last use of k and q. Inverse norms, where kNorms.
+template <class Io, int kD, bool kNorms, class After>
+__device__ void make_half_P(const Io* k, const Io* q, const float* k_norms, const float* q_norms, const HalfGates& gates,
+                            float scale, float* P, After after) {
   HalfProducts qk;
   multiply_half<Io, kD, true>(k, q, qk);
   after();
+  if constexpr (kNorms) to_unit(qk, q_norms, k_norms);
   decay_half<true>(qk, gates, scale, [&](int i, int j, const float4(&rows)[2]) { store_tile(P, i, j, rows); });
 }
 
@@ -216,14 +279,15 @@ struct alignas(16) HalfBlocks {
 
 // One warp: X of 32 tokens to tile X and, unless null, X^T to another. X_II by substitution, half a warp each, then X_10 =
 // -X_11 A_10 X_00 by products in 3 x tf32 (22 bits), on X^T, so that a product's result is the next one's operand a.
-template <class Io, int kD, class After>
-__device__ void make_half_X(const Io* k, const HalfGates& gates, HalfBlocks& blocks, float* X, float* transposed,
-                            After after) {
+template <class Io, int kD, bool kNorms, class After>
+__device__ void make_half_X(const Io* k, const float* k_norms, const HalfGates& gates, HalfBlocks& blocks, float* X,
+                            float* transposed, After after) {
   const Lane l;
   {
     HalfProducts kk;
     multiply_half<Io, kD, false>(k, nullptr, kk);
     after();
+    if constexpr (kNorms) to_unit(kk, k_norms, k_norms);
     decay_half<false>(kk, gates, 1.0f, [&](int i, int j, const float4(&rows)[2]) {
       store_block(i != j ? blocks.below : blocks.diagonal[i].at, rows);
     });
@@ -275,12 +339,13 @@ __device__ void make_half_X(const Io* k, const HalfGates& gates, HalfBlocks& blo
 
 // One warp, for tokens 16 r .. of a chunk's second half, r = 0 or 1: rows of exp(b_i - b_j) x k^T, j in the first half,
 // times beta_i, or scale where beta is null, to rows 16 r .. of a tile [32, 32].
-template <class Io, int kD, class After>
-__device__ void make_below(const Io* x, const Io* k, const ChunkGates& gates, const float* beta, float scale, int r,
-                           float* tile, After after) {
+template <class Io, int kD, bool kNorms, class After>
+__device__ void make_below(const Io* x, const Io* k, const float* x_norms, const float* k_norms, const ChunkGates& gates,
+                           const float* beta, float scale, int r, float* tile, After after) {
   RowProducts products;
   multiply_row<Io, kD>(x, k, products);
   after();
+  if constexpr (kNorms) to_unit(products, x_norms, k_norms);
   const Lane l;
   float from[2];
 #pragma unroll

@@ -29,6 +29,7 @@ struct alignas(1024) FusedSmem {
   ShortVectors vectors[kPlaces];
   HalfGates gates[kPlaces];
   HalfBlocks blocks[kFusedPairs];
+  InverseNorms<kShort> norms[kFusedPairs];  // 1 where q and k are as they are: a branch takes registers
   ptx::Mbarrier loaded[kPlaces], made[kPlaces], read[kPlaces], done[kPlaces];
 
   __device__ void init(int thread) {
@@ -36,6 +37,8 @@ struct alignas(1024) FusedSmem {
       auto* zero = reinterpret_cast<uint4*>(&place.factors);  // above the diagonals nothing is ever written
       for (int i = thread; i < static_cast<int>(sizeof place.factors / 16); i += kFusedThreads) zero[i] = uint4{};
     }
+    if (thread < kShort)
+      for (auto& of : norms) of.k[thread] = of.q[thread] = 1.0f;
     if (thread == 0) {
       for (auto& barrier : loaded) barrier.init(2);
       for (auto& barrier : made) barrier.init(kPairWarps + 1);
@@ -99,23 +102,29 @@ __device__ void load_chunks(const Params& p, const Maps90& maps, const ShortWork
   }
 }
 
-// Warp 15.
+// Warp 15: two chunks at once, which do not wait for one another where raw gates make it long.
 template <class Io>
 __device__ void gate_chunks(const Params& p, const ShortWork& work, FusedSmem<Io>& smem) {
   const Args& a = p.args;
   const auto load = [&](int chunk) {
     return load_gates<1>(a, work.begin + std::int64_t{chunk} * kShort, work.valid(chunk), work.h);
   };
-  RawGates<1> next = load(0);
+  const HeadGate head = head_gate(a, work.h);
+  RawGates<1> next[2] = {load(0), load(1)};
   Turn<kPlaces> turn;
-  for (int chunk = 0; chunk < work.chunks; ++chunk, turn.next()) {
-    const RawGates<1> raw = next;
-    next = load(chunk + 1);  // past the last one nothing is read
-    const GateSums<1> of = sum_gates(transformed(a, work.valid(chunk), work.h, raw));
-    smem.read[turn.stage].wait_asleep(turn.parity ^ 1);
-    store_short_gates(of, a.scale, smem.gates[turn.stage], smem.vectors[turn.stage]);
-    __syncwarp();  // they are there
-    if (threadIdx.x % 32 == 0) smem.loaded[turn.stage].arrive();
+  for (int chunk = 0; chunk < work.chunks; chunk += 2) {
+    RawGates<1> raw[2] = {next[0], next[1]};
+#pragma unroll
+    for (int e = 0; e < 2; ++e) next[e] = load(chunk + 2 + e);  // past the last one nothing is read
+    transform(a, head, {work.valid(chunk), work.valid(chunk + 1)}, raw);
+    const GateSums<1> of[2] = {sum_gates(raw[0]), sum_gates(raw[1])};
+#pragma unroll
+    for (int e = 0; e < 2 && chunk + e < work.chunks; ++e, turn.next()) {
+      smem.read[turn.stage].wait_asleep(turn.parity ^ 1);
+      store_short_gates(of[e], a.scale, smem.gates[turn.stage], smem.vectors[turn.stage]);
+      __syncwarp();  // they are there
+      if (threadIdx.x % 32 == 0) smem.loaded[turn.stage].arrive();
+    }
   }
 }
 
@@ -129,16 +138,27 @@ __device__ void make_chunks(const Params& p, const ShortWork& work, FusedSmem<Io
     auto& place = smem.places[at];
     const HalfGates& gates = smem.gates[at];
     smem.loaded[at].wait_asleep(parity);
-    if (a.l2norm) {
-      place.normalise(second, kPairWarps, work.valid(chunk));
-      ptx::fence_async_shared();
-      ptx::barrier_sync<32 * kPairWarps>(1 + kStates + pair);  // all rows are normalised
-    }
     const Io *k = place.keys[0], *q = k + kShort * 64;
+    auto& norms = smem.norms[pair];
+    if (a.l2norm) {
+      const int lane = threadIdx.x % 32;
+      const float r = place.norm(second * kShort + lane);
+      auto& vectors = smem.vectors[at];
+      ptx::barrier_sync<32 * kPairWarps>(1 + kStates + pair);  // the last chunk's norms have been read
+      if (second) {
+        norms.q[lane] = r;
+        vectors.decay_read[lane] *= r;
+      } else {
+        norms.k[lane] = r;
+        vectors.decay_in[lane] *= r;
+        vectors.decay_out[lane] *= r;
+      }
+      ptx::barrier_sync<32 * kPairWarps>(1 + kStates + pair);  // the norms are there
+    }
     if (second)
-      make_half_P<Io, kFusedD>(k, q, gates, a.scale, place.factors.P, [] {});
+      make_half_P<Io, kFusedD, true>(k, q, norms.k, norms.q, gates, a.scale, place.factors.P, [] {});
     else
-      make_half_X<Io, kFusedD>(k, gates, smem.blocks[pair], place.factors.X, nullptr, [] {});
+      make_half_X<Io, kFusedD, true>(k, norms.k, gates, smem.blocks[pair], place.factors.X, nullptr, [] {});
     ptx::fence_async_shared();
     __syncwarp();  // X or P is there
     if (kTaps && !second && a.tap_Ainv != nullptr)

@@ -22,13 +22,12 @@ struct alignas(1024) FusedPlace {
   ShortFactors factors;
   Io v[kFusedD / 64][kShort * 64];  // tiles of 64 V columns, then o
 
-  // Rows first, first + step .. of k and q, of tokens below valid, to unit length, by a warp.
-  __device__ void normalise(int first, int step, int valid) {
-    for (int row = first; row < 2 * kShort; row += step)
-      if (row % kShort < valid)
-        normalise_row<Io, kFusedD>(
-            [&](int block) { return reinterpret_cast<char*>(keys[block / 8]) + Tile<64>::offset(row, block % 8); },
-            static_cast<Io*>(nullptr));
+  // Of row i, token i of k or i - 32 of q, by a lane.
+  __device__ float norm(int i) {
+    return inverse_norm<Io, kFusedD>([&](int block) {
+             return reinterpret_cast<uint4*>(reinterpret_cast<char*>(keys[block / 8]) + Tile<64>::offset(i, block % 8));
+           })
+        .r;
   }
 };
 
@@ -39,7 +38,7 @@ __device__ inline void store_short_gates(const GateSums<1>& of, float scale, Hal
   gates.lo[lane] = of.lo[0];
   gates.beta[lane] = of.beta[0];
   (lane < 16 ? gates.column[lane] : gates.row[lane - 16]) = from_middle(of, 0, 16, lane < 16);
-  store_vectors(of, scale, vectors);
+  store_vectors<true, true>(of, scale, nullptr, vectors);
 }
 
 // For debugging: X, by a warp.

@@ -82,7 +82,7 @@ __device__ void run_short_state(const Params& p, const Maps90& maps, const Short
     const ResidInputs<kShort> inputs(chunk.v, vectors, w, lane);
     float2 decay_read[kShort / 8];
     load_pairs(vectors.decay_read, l.t, decay_read);
-    const float whole = vectors.decay_in[kShort - 1];
+    const float whole = vectors.whole;
     ptx::wgmma_wait<0>();  // S k^T, S q^T
     ptx::wgmma_pin(read);
     if (elected && index > 0) {

@@ -18,10 +18,12 @@ inline Maps90 maps_of(const Params& p, int tokens = kC) {
   const auto map = [&](const void* base, std::int64_t heads) {
     return runtime::rows_map("gdn.chunk_sm90", base, a.T, heads, a.K, tokens, 64);
   };
-  return {.k = map(p.k_unit ? p.k_unit : a.k, a.HK),
-          .q = map(p.q_unit ? p.q_unit : a.q, a.HK),
+  return {.k = map(a.k, a.HK),
+          .q = map(a.q, a.HK),
           .v = map(a.v, a.HV),
-          .o = map(a.o, a.HV)};
+          .o = map(a.o, a.HV),
+          .k_scaled = map(p.k_unit ? p.k_unit : a.k, a.HK),
+          .q_scaled = map(p.q_unit ? p.q_unit : a.q, a.HK)};
 }
 
 // On so many multiprocessors at most. P alone goes behind X.
@@ -35,10 +37,12 @@ void launch_prepare(const Params& p, std::int64_t most, cudaStream_t stream) {
   if (items > std::numeric_limits<std::int32_t>::max())
     fail(kWhat, ": expected at most ", std::numeric_limits<std::int32_t>::max(), " chunks of key heads, got ", items);
   if constexpr (kPart == Part::P) {
-    runtime::launch_dependent<prepare<Io, kD, kPart>>(kWhat, blocks, kThreads, kShared, stream, p);
+    p.args.l2norm ? runtime::launch_dependent<prepare<Io, kD, kPart, true>>(kWhat, blocks, kThreads, kShared, stream, p)
+                  : runtime::launch_dependent<prepare<Io, kD, kPart, false>>(kWhat, blocks, kThreads, kShared, stream, p);
   } else {
     runtime::check(cudaMemsetAsync(p.there, 0, there_bytes(p.args), stream), "gdn.chunk_sm90: cudaMemsetAsync");
-    runtime::launch(kWhat, prepare<Io, kD, kPart>, blocks, kThreads, kShared, stream, p);
+    runtime::launch(kWhat, p.args.l2norm ? prepare<Io, kD, kPart, true> : prepare<Io, kD, kPart, false>, blocks, kThreads,
+                    kShared, stream, p);
   }
 }
 

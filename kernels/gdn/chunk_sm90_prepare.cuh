@@ -5,7 +5,7 @@
 //       two warps   A_10, then X_10              two warps   the diagonal halves
 // and the last warps of a team load the next item's k and q as soon as the last head has multiplied its own, and make its
 // gates: those of P, of X alone two more.
-// shared: a PrepareSmem90 a team; q and k are normalised there first when asked.
+// shared: a PrepareSmem90 a team, with inverse norms of q and k when asked.
 // The kernels behind may start once every block has (griddepcontrol); they find an item's X where there[item] is 1, and P,
 // where one launch makes all, with it. A launch of P alone starts so itself.
 #pragma once
@@ -41,7 +41,9 @@ struct alignas(1024) PrepareSmem90 {
   std::conditional_t<Team<kPart>::X, KeySide, NoSide> of_k;
   std::conditional_t<Team<kPart>::P, QuerySide<Io, kD>, NoSide> of_q;
   ChunkGates gates[4];  // of up to four value heads
-  Chunk chunks[2];      // the item's and the next one's, in turn
+  InverseNorms<kC> norms;
+  std::uint32_t scaled[4];  // whether rows of the halves of k, then of q are (InverseNorm)
+  Chunk chunks[2];          // the item's and the next one's, in turn
 };
 
 // The team's; each stands at one of three, so that teams never meet.
@@ -87,24 +89,42 @@ __device__ void clear(T& tiles) {
   for (int i = threadIdx.x % kThreads; i < static_cast<int>(sizeof tiles / 16); i += kThreads) at[i] = uint4{};
 }
 
+// Warps 0 and 1: of 32 rows of k each; 2 and 3: of q.
+template <class Io, int kD, Part kPart>
+__device__ void make_norms(PrepareSmem90<Io, kD, kPart>& smem, int w) {
+  const int row = 32 * (w % 2) + threadIdx.x % 32;
+  InverseNorm of;
+  if constexpr (Team<kPart>::P) {
+    Tokens90<Io, kD>& tokens = w < 2 ? smem.k : smem.of_q.q;
+    of = inverse_norm<Io, kD>([&](int block) { return tokens.place(row, block); });
+  } else {
+    of = inverse_norm<Io, kD>([&](int block) { return smem.k.place(row, block); });
+  }
+  (w < 2 ? smem.norms.k : smem.norms.q)[row] = of.r;
+  const bool any = __any_sync(kAll, of.scaled);
+  if (threadIdx.x % 32 == 0) smem.scaled[w] = any ? 1 : 0;
+}
+
 // Warp w: its part of a value head's factors. multiplied() stands behind its last use of k and q, and in front of its first
 // write to them.
-template <class Io, int kD, Part kPart, class After>
+template <bool kNorms, class Io, int kD, Part kPart, class After>
 __device__ void make_factors(PrepareSmem90<Io, kD, kPart>& smem, const ChunkGates& gates, float scale, int w,
                              const TeamBarriers<Team<kPart>::threads>& barriers, After multiplied) {
   const Io* k = smem.k.tiles[0];
+  const float *k_norms = smem.norms.k, *q_norms = smem.norms.q;
   constexpr int kSecond = kHalf * 64, kRow = 16 * 64;  // elements to the second half of a tile, and to its next 16 rows
   constexpr int kFirstOfP = Team<kPart>::X ? 4 : 0;
   if constexpr (Team<kPart>::X) {
     KeySide& of = smem.of_k;
     if (w < 2) {
-      make_half_X<Io, kD>(k + w * kSecond, gates.half[w], of.blocks[w], w == 0 ? of.X.D0 : of.X.D1,
-                          w == 0 ? of.transposed : nullptr, multiplied);
+      make_half_X<Io, kD, kNorms>(k + w * kSecond, k_norms + kHalf * w, gates.half[w], of.blocks[w],
+                                  w == 0 ? of.X.D0 : of.X.D1, w == 0 ? of.transposed : nullptr, multiplied);
       return barriers.inverses_there();
     }
     if (w < 4) {
       const int r = w - 2;
-      make_below<Io, kD>(k + kSecond + r * kRow, k, gates, gates.half[1].beta + 16 * r, scale, r, of.X.X10, multiplied);
+      make_below<Io, kD, kNorms>(k + kSecond + r * kRow, k, k_norms + kHalf + 16 * r, k_norms, gates,
+                                 gates.half[1].beta + 16 * r, scale, r, of.X.X10, multiplied);
       barriers.inverses();
       return make_X10(of.X.X10, of.transposed, of.X.D1, r, [&] { barriers.X10(); });
     }
@@ -114,15 +134,18 @@ __device__ void make_factors(PrepareSmem90<Io, kD, kPart>& smem, const ChunkGate
     Masked90& P = smem.of_q.P;
     const int r = w % 2;
     if (w < kFirstOfP + 2)
-      make_below<Io, kD>(q + kSecond + r * kRow, k, gates, nullptr, scale, r, P.P0 + kHalf * kHalf, multiplied);
+      make_below<Io, kD, kNorms>(q + kSecond + r * kRow, k, q_norms + kHalf + 16 * r, k_norms, gates, nullptr, scale, r,
+                                 P.P0 + kHalf * kHalf, multiplied);
     else
-      make_half_P<Io, kD>(k + r * kSecond, q + r * kSecond, gates.half[r], scale, r == 0 ? P.P0 : P.P1, multiplied);
+      make_half_P<Io, kD, kNorms>(k + r * kSecond, q + r * kSecond, k_norms + kHalf * r, q_norms + kHalf * r, gates.half[r],
+                                  scale, r == 0 ? P.P0 : P.P1, multiplied);
   } else {
     multiplied();
   }
 }
 
-template <class Io, int kD, Part kPart>
+// kNorms: q and k are to be normalised.
+template <class Io, int kD, Part kPart, bool kNorms>
 __global__ void __launch_bounds__(Team<kPart>::count* Team<kPart>::threads, 1) prepare(const __grid_constant__ Params p) {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
   using Of = Team<kPart>;
@@ -141,6 +164,8 @@ __global__ void __launch_bounds__(Team<kPart>::count* Team<kPart>::threads, 1) p
   const auto records_at = [&](unsigned of) {  // of the group's value heads
     return records_of<Record90>(p) + of / HK * a.HV + of % HK * group;
   };
+  const auto k_scaled = [&] { return smem.scaled[0] + smem.scaled[1] > 0; };
+  const auto q_scaled = [&] { return smem.scaled[2] + smem.scaled[3] > 0; };
   unsigned stored = items;  // the item whose records are on their way to global memory
   const auto announce = [&](unsigned next) {
     if (!Of::X || !elected) return;
@@ -177,16 +202,32 @@ __global__ void __launch_bounds__(Team<kPart>::count* Team<kPart>::threads, 1) p
         if (head == 0) {
           rows = at.rows;
           if (rows > 0) heads = group;
-          if (rows > 0 && p.k_unit != nullptr) {
-            const std::int64_t first = first_of(at, item);
-            smem.k.normalise(w, Of::warps, rows, Of::X ? static_cast<Io*>(p.k_unit) + first : nullptr, stride);
-            if constexpr (Of::P) smem.of_q.q.normalise(w, Of::warps, rows, static_cast<Io*>(p.q_unit) + first, stride);
-            barriers.all();  // q and k are normalised
+          if (kNorms && rows > 0) {
+            if (w < (Of::P ? 4 : 2)) make_norms(smem, w);
+            barriers.all();  // the norms are there
+            const std::int64_t own = first_of(at, item) + (32 * (w % 2) + threadIdx.x % 32) * stride;
+            const bool valid = 32 * (w % 2) + static_cast<int>(threadIdx.x % 32) < rows;
+            if (Of::X && w < 2 && valid && k_scaled())
+              smem.k.store(32 * w + threadIdx.x % 32, static_cast<Io*>(p.k_unit) + own);
+            if constexpr (Of::P)
+              if (w / 2 == 1 && valid && q_scaled())
+                smem.of_q.q.store(32 * (w - 2) + threadIdx.x % 32, static_cast<Io*>(p.q_unit) + own);
+          }
+        }
+        if (loads) {
+#pragma unroll
+          for (int e = 0; e < kEach; ++e) {
+            if (!sums_there[e]) continue;
+            VectorsOf<kC>& vectors = records_at(item)[head + w - kFirst + Of::loaders * e].vectors;
+            store_vectors<Of::X, Of::P>(sums[e], a.scale, kNorms ? &smem.norms : nullptr, vectors);
+            if (!kNorms || threadIdx.x % 32 != 0) continue;
+            if (Of::X) vectors.k_scaled = k_scaled();
+            if (Of::P) vectors.q_scaled = q_scaled();
           }
         }
       }
       if (rows > 0)
-        make_factors(smem, smem.gates[head % 4], a.scale, w, barriers, [&] {
+        make_factors<kNorms>(smem, smem.gates[head % 4], a.scale, w, barriers, [&] {
           if (elected) ptx::bulk_store_wait();
           barriers.all();  // the head has multiplied, the last one's factors have been read
         });
@@ -210,10 +251,7 @@ __global__ void __launch_bounds__(Team<kPart>::count* Team<kPart>::threads, 1) p
         for (int e = 0; e < kEach; ++e) {
           const std::int64_t own = (last ? 0 : head + 1) + w - kFirst + Of::loaders * e, h = of % HK * group + own;
           sums_there[e] = chunk.rows > 0 && own < group;
-          if (sums_there[e]) {
-            sums[e] = sum_gates(transformed(a, chunk.rows, h, load_gates<2>(a, chunk.begin, chunk.rows, h)));
-            if constexpr (Of::X) store_vectors(sums[e], a.scale, records_at(of)[own].vectors);
-          }
+          if (sums_there[e]) sums[e] = sum_gates(read_gates<2>(a, chunk.begin, chunk.rows, h));
         }
       }
       if (rows <= 0) continue;

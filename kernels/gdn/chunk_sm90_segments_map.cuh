@@ -50,6 +50,7 @@ __device__ void load_map_chunks(const Params& p, const Maps90& maps, const Work&
                                 MapSmem<Io, Shape>& smem) {
   const Args& a = p.args;
   const auto [records, there] = Records90(p, work);
+  constexpr auto kVectors = static_cast<std::uint32_t>(offsetof(Vectors90, decay_read));  // P's, which may come later
   Turn<Shape::stages> turn;
   for (int chunk = 0; chunk < work.chunks; ++chunk, turn.next()) {
     auto& stage = smem.stages[turn.stage];
@@ -57,10 +58,10 @@ __device__ void load_map_chunks(const Params& p, const Maps90& maps, const Work&
     const int row = static_cast<int>(work.begin) + chunk * kC;
     ptx::acquire(&there[chunk * a.HK]);
     if (chunk >= Shape::stages) stage.read.wait_asleep(turn.parity ^ 1);
-    stage.full.arrive_expect(sizeof stage.k + sizeof stage.X + sizeof stage.vectors + (transition ? 0 : sizeof stage.v));
-    stage.k.load(maps.k, row, static_cast<int>(work.hk), stage.full);
+    stage.full.arrive_expect(sizeof stage.k + sizeof stage.X + kVectors + (transition ? 0 : sizeof stage.v));
+    stage.k.load(a.l2norm && from.vectors.k_scaled ? maps.k_scaled : maps.k, row, static_cast<int>(work.hk), stage.full);
     ptx::bulk_load(&stage.X, &from.X, sizeof from.X, stage.full);
-    ptx::bulk_load(&stage.vectors, &from.vectors, sizeof from.vectors, stage.full);
+    ptx::bulk_load(&stage.vectors, &from.vectors, kVectors, stage.full);
     if (!transition) {
 #pragma unroll
       for (int i = 0; i < Shape::states; ++i)
@@ -107,7 +108,7 @@ __device__ void run_map(const Params& p, const Work& work, bool transition, int 
     ptx::wgmma_fence();
     multiply_state<Io, kD>(r, state.s, k);
     const ResidInputs<kC> inputs(stage.v[group], vectors, w, lane);
-    const float whole = vectors.decay_in[kC - 1];
+    const float whole = vectors.whole;
     ptx::wgmma_wait<0>();  // S k^T
     ptx::wgmma_pin(r);
     if (whole == 0.0f) forget<kC / 8>(r, vectors.decay_in, l.t);

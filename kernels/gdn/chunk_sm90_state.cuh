@@ -49,33 +49,35 @@ __device__ void run_loader(const Params& p, const Maps90& maps, const Work& work
   const bool elected = threadIdx.x % 32 == 0;
   const int h = static_cast<int>(work.h), hk = static_cast<int>(work.hk);
   const auto [records, there] = Records90(p, work);
+  const auto k_scaled = [&](const Record90& of) { return a.l2norm && of.vectors.k_scaled != 0; };
+  const auto q_scaled = [&](const Record90& of) { return a.l2norm && of.vectors.q_scaled != 0; };
   Turn<Shape::stages> turn;
   for (int chunk = 0; chunk < work.chunks; ++chunk, turn.next()) {
     auto& stage = smem.stages[turn.stage];
     const int valid = work.valid(chunk), row = static_cast<int>(work.begin) + chunk * kC;
     const bool full = valid == kC;
     stage.read.wait_asleep(turn.parity ^ 1);
+    const Record90& from = records[chunk * a.HV];
     if (elected) {
       ptx::acquire(&there[chunk * a.HK]);
-      const Record90& from = records[chunk * a.HV];
       stage.full.arrive_expect(sizeof(Record90) + (full ? sizeof stage.k + sizeof stage.q + sizeof stage.v : 0));
       ptx::bulk_load(stage.factors.D0, &from, offsetof(Record90, P) + sizeof from.P.P0, stage.full);
       ptx::bulk_load(stage.factors.P1, from.P.P1, sizeof from.P.P1, stage.full);
       ptx::bulk_load(&stage.vectors, &from.vectors, sizeof from.vectors, stage.full);
       if (full) {
-        stage.k.load(maps.k, row, hk, stage.full);
-        stage.q.load(maps.q, row, hk, stage.full);
+        stage.k.load(k_scaled(from) ? maps.k_scaled : maps.k, row, hk, stage.full);
+        stage.q.load(q_scaled(from) ? maps.q_scaled : maps.q, row, hk, stage.full);
       }
     }
-    __syncwarp();  // the record is there, and so are q and k where they were normalised
+    __syncwarp();  // the record is there
     stage.done.wait_asleep(turn.parity ^ 1);
     if (full) {
       if (elected) ptx::tensor_load(stage.v, maps.v, row, h, work.column, stage.full);
     } else {
       const std::int64_t key = (std::int64_t{row} * a.HK + hk) * kD,
                          value = (std::int64_t{row} * a.HV + h) * kD + work.column;
-      stage.k.template load<32>(static_cast<const Io*>(p.k_unit ? p.k_unit : a.k) + key, a.HK * kD, valid);
-      stage.q.template load<32>(static_cast<const Io*>(p.q_unit ? p.q_unit : a.q) + key, a.HK * kD, valid);
+      stage.k.template load<32>(static_cast<const Io*>(k_scaled(from) ? p.k_unit : a.k) + key, a.HK * kD, valid);
+      stage.q.template load<32>(static_cast<const Io*>(q_scaled(from) ? p.q_unit : a.q) + key, a.HK * kD, valid);
       Tile<64>::load<kC, 32>(shared_address(stage.v), static_cast<const Io*>(a.v) + value, a.HV * kD, valid);
       ptx::cp_async_commit();
       ptx::cp_async_wait<0>();

@@ -283,7 +283,7 @@ __device__ void run_state(const Params& p, const Maps90& maps, const W& work, in
       if (a.tap_S != nullptr)
         store_state(a.tap_S + (((tap_block + index) * a.HV + work.h) * kD + own) * kD, state.S, l.group, l.t);
     const ResidInputs<kC> inputs(chunk.v, vectors, w, lane);
-    const float first_decay = vectors.decay_in[kC - 1];
+    const float first_decay = vectors.whole;
     ptx::wgmma_wait<0>();  // S k^T
     ptx::wgmma_pin(r);
     if (first_decay == 0.0f) forget<kC / 8>(r, vectors.decay_in, l.t);
@@ -294,7 +294,7 @@ __device__ void run_state(const Params& p, const Maps90& maps, const W& work, in
     ptx::wgmma_pin(v_new);
     ptx::wgmma_fence();
     multiply_triangle(v_new, r, tiles.factors + kX0, tiles.factors + kX1);
-    const float whole = const_cast<const volatile Vectors90&>(vectors).decay_in[kC - 1];  // not before the product
+    const float whole = const_cast<const volatile Vectors90&>(vectors).whole;  // not before the product
     Pairs64 decay;
     load_pairs(vectors.decay_out, l.t, decay);
     if constexpr (!kScaled) decay_state<Io>(state.S, r, whole);  // of r nothing is used

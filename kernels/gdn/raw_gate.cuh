@@ -5,11 +5,21 @@
 
 namespace deltagauge::kernels::gdn {
 
+// What the gates of a value head share.
+struct HeadGate {
+  float dt_bias;
+  GateScale scale;
+};
+__device__ inline HeadGate head_gate(const Args& a, std::int64_t h) {
+  if (a.transform == Transform::none) return {};
+  return {a.dt_bias[h], head_scale(a.A_log, static_cast<std::uint32_t>(h))};
+}
+
 template <class Math>
-__device__ float transform_gate(const Args& a, float raw, std::uint32_t h) {
-  const float y = raw + a.dt_bias[h];
-  const GateScale scale = head_scale(a.A_log, h);
-  return a.transform == Transform::bounded ? bounded_gate<Math>(y, scale, a.lower_bound) : softplus_gate<Math>(y, scale);
+__device__ float transform_gate(const Args& a, float raw, const HeadGate& head) {
+  const float y = raw + head.dt_bias;
+  return a.transform == Transform::bounded ? bounded_gate<Math>(y, head.scale, a.lower_bound)
+                                           : softplus_gate<Math>(y, head.scale);
 }
 
 }  // namespace deltagauge::kernels::gdn

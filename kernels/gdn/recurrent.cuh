@@ -114,7 +114,7 @@ struct Staged {
     }
     if (thread < kTokens) {
       float g = bits_to_f32(scalar, a.gate_dtype);
-      if (a.transform != Transform::none) g = transform_gate<Math>(a, g, h);
+      if (a.transform != Transform::none) g = transform_gate<Math>(a, g, head_gate(a, h));
       smem.decay[thread] = Math::exp(g);
     } else if (thread < 2 * kTokens) {
       smem.beta[thread - kTokens] = bits_to_f32(scalar, a.beta_dtype);
