@@ -49,13 +49,14 @@ __device__ constexpr int place(int i, int j) { return 32 * i + 4 * ((j / 8 * 2 +
 template <int kTokens>
 struct alignas(16) VectorsOf {
   float beta[kTokens], decay_in[kTokens], decay_out[kTokens];
-  float whole;                       // exp(b_C)
-  std::uint32_t k_scaled, q_scaled;  // Record90: k or q stands in k_unit or q_unit, since norms of it pass kLargestNorm
+  float whole;  // exp(b_C)
+  std::uint32_t k_scaled,
+      q_scaled;  // Record90: k or q stands in k_unit or q_unit, where it has rows that were scaled (InverseNorm)
   alignas(16) float decay_read[kTokens];
 };
 using Vectors90 = VectorsOf<kC>;
-// What the states need of one chunk and value head.
-struct Record90 {
+// What the states need of one chunk and value head. Copied in lines of L2.
+struct alignas(128) Record90 {
   Inverse90 X;
   Masked90 P;
   Vectors90 vectors;

@@ -18,6 +18,53 @@ struct Lane {
   }
 };
 
+// q and k are not normalised themselves: 1 / |k_i| and 1 / |q_i| go into what a product with them is multiplied by anyway.
+// Where the sum of squares passes 2^126 products could pass FP32: such a row is multiplied by 2^-96, which is exact but for
+// elements of no weight.
+struct InverseNorm {
+  float r;      // 1 / sqrt(sum x^2 + 1e-6), of the row as it stands now
+  bool scaled;  // it was multiplied by 2^-96
+};
+// A warp, kLanes lanes next to each other a row, of which a lane has 16 bytes at each of place(0 .. kBlocks - 1).
+template <class Io, int kBlocks, int kLanes, class Place>
+__device__ InverseNorm inverse_norm(Place place) {
+  const auto squares = [&](auto each) {
+    float sums[4] = {};
+#pragma unroll 4
+    for (int block = 0; block < kBlocks; ++block) {
+      const uint4 x = each(*place(block));
+      const std::uint32_t pairs[4] = {x.x, x.y, x.z, x.w};
+#pragma unroll
+      for (int e = 0; e < 4; ++e) {
+        const float2 v = unpack2<Io>(pairs[e]);
+        sums[e] = fmaf(v.x, v.x, fmaf(v.y, v.y, sums[e]));
+      }
+    }
+    float sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+#pragma unroll
+    for (int mask = 1; mask < kLanes; mask *= 2) sum += __shfl_xor_sync(kAll, sum, mask);
+    return sum;
+  };
+  float sum = squares([](const uint4& x) { return x; });
+  const bool scaled = std::is_same_v<Io, __nv_bfloat16> && sum > 0x1p126f;
+  if (std::is_same_v<Io, __nv_bfloat16> && __any_sync(kAll, scaled)) {
+    const auto scale = [&](std::uint32_t& pair) {
+      const float2 v = unpack2<Io>(pair);
+      if (scaled) pair = pack2<Io>(0x1p-96f * v.x, 0x1p-96f * v.y);
+    };
+    sum = squares([&](uint4& x) {
+      scale(x.x), scale(x.y), scale(x.z), scale(x.w);
+      return x;
+    });
+  }
+  return {Precise::inverse_sqrt(scaled ? sum : sum + 1e-6f), scaled};  // 1e-6 is below the last bit of such a row's sum
+}
+// 1 / |k_i| and 1 / |q_i| by token.
+template <int kTokens>
+struct alignas(16) InverseNorms {
+  float k[kTokens], q[kTokens];
+};
+
 // Tokens as rows of 128 bytes in the 128-byte swizzle: tiles of 64 channels.
 template <class Io, int kD>
 struct alignas(1024) Tokens90 {
@@ -37,48 +84,25 @@ struct alignas(1024) Tokens90 {
   __device__ uint4* place(int row, int block) {
     return reinterpret_cast<uint4*>(reinterpret_cast<char*>(tiles[block / 8]) + Tile<64>::offset(row, block % 8));
   }
+  // By the kThreads threads that loaded the rows, once their own copies are there: inverse norms. Whether rows of this warp
+  // were scaled.
+  template <int kThreads>
+  __device__ bool norms(float (&to)[kC]) {
+    const int thread = threadIdx.x % kThreads, block = thread % 8;
+    bool scaled = false;
+#pragma unroll 2
+    for (int row = thread / 8; row < kC; row += kThreads / 8) {
+      const InverseNorm of = inverse_norm<Io, kD / 64, 8>([&](int c) { return place(row, 8 * c + block); });
+      if (block == 0) to[row] = of.r;
+      scaled = scaled || of.scaled;
+    }
+    return __any_sync(kAll, scaled);
+  }
   // A row to global memory, by one lane.
   __device__ void store(int row, Io* to) {
 #pragma unroll 4
     for (int block = 0; block < kD / 8; ++block) reinterpret_cast<uint4*>(to)[block] = *place(row, block);
   }
-};
-
-// q and k are not normalised themselves: 1 / |k_i| and 1 / |q_i| go into what a product with them is multiplied by anyway.
-// Where the sum of squares passes 2^126 products could pass FP32: such a row is multiplied by 2^-64, which is exact.
-struct InverseNorm {
-  float r;      // 1 / sqrt(sum x^2 + 1e-6), of the row as it stands now
-  bool scaled;  // it was multiplied by 2^-64
-};
-// One lane, of a row whose 16-byte blocks stand at place(0 .. kD / 8 - 1).
-template <class Io, int kD, class Place>
-__device__ InverseNorm inverse_norm(Place place) {
-  const auto squares = [&](float scale, bool store) {
-    float sums[4] = {};
-#pragma unroll 2
-    for (int block = 0; block < kD / 8; ++block) {
-      uint4 x = *place(block);
-      std::uint32_t* pairs[4] = {&x.x, &x.y, &x.z, &x.w};
-#pragma unroll
-      for (int e = 0; e < 4; ++e) {
-        const float2 v = unpack2<Io>(*pairs[e]);
-        const float a = scale * v.x, b = scale * v.y;
-        sums[e] = fmaf(a, a, fmaf(b, b, sums[e]));
-        *pairs[e] = pack2<Io>(a, b);
-      }
-      if (store) *place(block) = x;
-    }
-    return (sums[0] + sums[1]) + (sums[2] + sums[3]);
-  };
-  const float sum = squares(1.0f, false);
-  if constexpr (std::is_same_v<Io, __nv_bfloat16>)
-    if (sum > 0x1p126f) return {Precise::inverse_sqrt(squares(0x1p-64f, true)), true};  // 1e-6 is below its last bit
-  return {Precise::inverse_sqrt(sum + 1e-6f), false};
-}
-// 1 / |k_i| and 1 / |q_i| by token.
-template <int kTokens>
-struct alignas(16) InverseNorms {
-  float k[kTokens], q[kTokens];
 };
 
 // Of 32 tokens: b_i and beta_i as Gates has them, and what exp(b_i - b_j) is made of for i in the second block of 16 tokens
@@ -223,10 +247,14 @@ __device__ inline void decay_block(const float (&products)[2][4], const float (&
   take_rows(x, rows);
 }
 
-// exp(b_i - b_j) x k^T, kP: on and below the diagonal, times scale; else below it, times beta_i. store(i, j, rows) takes
-// block (i, j) as for store_tile.
-template <bool kP, class Store>
-__device__ void decay_half(const HalfProducts& products, const HalfGates& gates, float scale, Store store) {
+// exp(b_i - b_j) x k^T times factor(i), on and below the diagonal with kP, else below it. of_columns: b_j as gates.hi and lo
+// have it. store(i, j, rows) takes block (i, j) as for store_tile.
+struct Columns {
+  const float *hi, *lo;
+};
+template <bool kP, class Factor, class Store>
+__device__ void decay_half(const HalfProducts& products, const HalfGates& gates, const Columns& of_columns, Factor factor,
+                           Store store) {
   const Lane l;
 #pragma unroll
   for (int block = 0; block < 3; ++block) {
@@ -234,7 +262,7 @@ __device__ void decay_half(const HalfProducts& products, const HalfGates& gates,
     float4 rows[2];
     float own[2];
 #pragma unroll
-    for (int r = 0; r < 2; ++r) own[r] = kP ? scale : gates.beta[16 * i + 8 * r + l.group];
+    for (int r = 0; r < 2; ++r) own[r] = factor(16 * i + 8 * r + l.group);
     if (i != j) {
       const float from[2] = {own[0] * gates.row[l.group], own[1] * gates.row[8 + l.group]};
       decay_block(products[block], from, gates.column, l.t, rows);
@@ -244,7 +272,7 @@ __device__ void decay_half(const HalfProducts& products, const HalfGates& gates,
       for (int n = 0; n < 2; ++n) {
         const int column = 8 * n + 2 * l.t;
         float decay[4];
-        Decays(gates, 16 * i + l.group).of(gates, 16 * i + column, decay);
+        Decays(gates, 16 * i + l.group).of(of_columns, 16 * i + column, decay);
 #pragma unroll
         for (int e = 0; e < 4; ++e) {
           const int past = column + e % 2 - (l.group + 8 * (e / 2));  // columns past the diagonal
@@ -257,15 +285,12 @@ __device__ void decay_half(const HalfProducts& products, const HalfGates& gates,
   }
 }
 
-// One warp: P of 32 tokens to tile P, after() behind its last use of k and q. Inverse norms, where kNorms.
-template <class Io, int kD, bool kNorms, class After>
-__device__ void make_half_P(const Io* k, const Io* q, const float* k_norms, const float* q_norms, const HalfGates& gates,
-                            float scale, float* P, After after) {
-  HalfProducts qk;
-  multiply_half<Io, kD, true>(k, q, qk);
-  after();
-  if constexpr (kNorms) to_unit(qk, q_norms, k_norms);
-  decay_half<true>(qk, gates, scale, [&](int i, int j, const float4(&rows)[2]) { store_tile(P, i, j, rows); });
+// One warp: P of 32 tokens to tile P, from q k^T and scale as decay_half() takes it.
+template <class Scale>
+__device__ void make_half_P(const HalfProducts& products, const HalfGates& gates, const Columns& of_columns, Scale scale,
+                            float* P) {
+  decay_half<true>(products, gates, of_columns, scale,
+                   [&](int i, int j, const float4(&rows)[2]) { store_tile(P, i, j, rows); });
 }
 
 // Blocks of A in f32, then those on the diagonal as the inverses of I + A_II.
@@ -277,21 +302,15 @@ struct alignas(16) HalfBlocks {
   Block below;
 };
 
-// One warp: X of 32 tokens to tile X and, unless null, X^T to another. X_II by substitution, half a warp each, then X_10 =
-// -X_11 A_10 X_00 by products in 3 x tf32 (22 bits), on X^T, so that a product's result is the next one's operand a.
-template <class Io, int kD, bool kNorms, class After>
-__device__ void make_half_X(const Io* k, const float* k_norms, const HalfGates& gates, HalfBlocks& blocks, float* X,
-                            float* transposed, After after) {
+// One warp: X of 32 tokens to tile X and, unless null, X^T to another, from k k^T. X_II by substitution, half a warp each,
+// then X_10 = -X_11 A_10 X_00 by products in 3 x tf32 (22 bits), on X^T, so that a product's result is the next one's
+// operand a.
+__device__ inline void make_half_X(const HalfProducts& products, const HalfGates& gates, const Columns& of_columns,
+                                   HalfBlocks& blocks, float* X, float* transposed) {
   const Lane l;
-  {
-    HalfProducts kk;
-    multiply_half<Io, kD, false>(k, nullptr, kk);
-    after();
-    if constexpr (kNorms) to_unit(kk, k_norms, k_norms);
-    decay_half<false>(kk, gates, 1.0f, [&](int i, int j, const float4(&rows)[2]) {
-      store_block(i != j ? blocks.below : blocks.diagonal[i].at, rows);
-    });
-  }
+  decay_half<false>(
+      products, gates, of_columns, [&](int i) { return gates.beta[i]; },
+      [&](int i, int j, const float4(&rows)[2]) { store_block(i != j ? blocks.below : blocks.diagonal[i].at, rows); });
   __syncwarp();  // A is there
   const int half = threadIdx.x % 32 / 16, column = threadIdx.x % 16;
   Block& own = blocks.diagonal[half].at;
@@ -338,14 +357,9 @@ __device__ void make_half_X(const Io* k, const float* k_norms, const HalfGates& 
 }
 
 // One warp, for tokens 16 r .. of a chunk's second half, r = 0 or 1: rows of exp(b_i - b_j) x k^T, j in the first half,
-// times beta_i, or scale where beta is null, to rows 16 r .. of a tile [32, 32].
-template <class Io, int kD, bool kNorms, class After>
-__device__ void make_below(const Io* x, const Io* k, const float* x_norms, const float* k_norms, const ChunkGates& gates,
-                           const float* beta, float scale, int r, float* tile, After after) {
-  RowProducts products;
-  multiply_row<Io, kD>(x, k, products);
-  after();
-  if constexpr (kNorms) to_unit(products, x_norms, k_norms);
+// times beta_i, or scale where beta is null, to rows 16 r .. of a tile [32, 32], from x k^T.
+__device__ inline void make_below(const RowProducts& products, const ChunkGates& gates, const float* beta, float scale,
+                                  int r, float* tile) {
   const Lane l;
   float from[2];
 #pragma unroll

@@ -27,9 +27,8 @@ template <class Io>
 struct alignas(1024) FusedSmem {
   FusedPlace<Io> places[kPlaces];
   ShortVectors vectors[kPlaces];
-  HalfGates gates[kPlaces];
+  ShortGates gates[kPlaces];
   HalfBlocks blocks[kFusedPairs];
-  InverseNorms<kShort> norms[kFusedPairs];  // 1 where q and k are as they are: a branch takes registers
   ptx::Mbarrier loaded[kPlaces], made[kPlaces], read[kPlaces], done[kPlaces];
 
   __device__ void init(int thread) {
@@ -37,8 +36,6 @@ struct alignas(1024) FusedSmem {
       auto* zero = reinterpret_cast<uint4*>(&place.factors);  // above the diagonals nothing is ever written
       for (int i = thread; i < static_cast<int>(sizeof place.factors / 16); i += kFusedThreads) zero[i] = uint4{};
     }
-    if (thread < kShort)
-      for (auto& of : norms) of.k[thread] = of.q[thread] = 1.0f;
     if (thread == 0) {
       for (auto& barrier : loaded) barrier.init(2);
       for (auto& barrier : made) barrier.init(kPairWarps + 1);
@@ -136,29 +133,24 @@ __device__ void make_chunks(const Params& p, const ShortWork& work, FusedSmem<Io
   std::uint32_t parity = 0;
   for (int chunk = pair, at = pair; chunk < work.chunks; chunk += kFusedPairs) {
     auto& place = smem.places[at];
-    const HalfGates& gates = smem.gates[at];
+    ShortGates& gates = smem.gates[at];
     smem.loaded[at].wait_asleep(parity);
     const Io *k = place.keys[0], *q = k + kShort * 64;
-    auto& norms = smem.norms[pair];
     if (a.l2norm) {
-      const int lane = threadIdx.x % 32;
-      const float r = place.norm(second * kShort + lane);
-      auto& vectors = smem.vectors[at];
-      ptx::barrier_sync<32 * kPairWarps>(1 + kStates + pair);  // the last chunk's norms have been read
-      if (second) {
-        norms.q[lane] = r;
-        vectors.decay_read[lane] *= r;
-      } else {
-        norms.k[lane] = r;
-        vectors.decay_in[lane] *= r;
-        vectors.decay_out[lane] *= r;
-      }
-      ptx::barrier_sync<32 * kPairWarps>(1 + kStates + pair);  // the norms are there
+      const float r = place.norm(second * kShort);
+      second ? to_unit_q(r, gates, smem.vectors[at]) : to_unit_k(r, gates, smem.vectors[at]);
+      ptx::fence_async_shared();                               // rows that had to be scaled
+      ptx::barrier_sync<32 * kPairWarps>(1 + kStates + pair);  // all of them, and the keys' norms, are there
     }
-    if (second)
-      make_half_P<Io, kFusedD, true>(k, q, norms.k, norms.q, gates, a.scale, place.factors.P, [] {});
-    else
-      make_half_X<Io, kFusedD, true>(k, norms.k, gates, smem.blocks[pair], place.factors.X, nullptr, [] {});
+    HalfProducts products;
+    if (second) {
+      multiply_half<Io, kFusedD, true>(k, q, products);
+      make_half_P(
+          products, gates, {gates.hi, gates.lo_column}, [&](int i) { return gates.read[i]; }, place.factors.P);
+    } else {
+      multiply_half<Io, kFusedD, false>(k, nullptr, products);
+      make_half_X(products, gates, {gates.hi, gates.lo_column}, smem.blocks[pair], place.factors.X, nullptr);
+    }
     ptx::fence_async_shared();
     __syncwarp();  // X or P is there
     if (kTaps && !second && a.tap_Ainv != nullptr)

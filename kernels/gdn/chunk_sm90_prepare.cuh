@@ -41,9 +41,10 @@ struct alignas(1024) PrepareSmem90 {
   std::conditional_t<Team<kPart>::X, KeySide, NoSide> of_k;
   std::conditional_t<Team<kPart>::P, QuerySide<Io, kD>, NoSide> of_q;
   ChunkGates gates[4];  // of up to four value heads
-  InverseNorms<kC> norms;
-  std::uint32_t scaled[4];  // whether rows of the halves of k, then of q are (InverseNorm)
-  Chunk chunks[2];          // the item's and the next one's, in turn
+  // Of the item and the next one, in turn, as they are asked for.
+  InverseNorms<kC> norms[2];
+  std::uint32_t scaled[2][2][Team<kPart>::loaders];  // of k, of q: whether rows of a loading warp are
+  Chunk chunks[2];                                   // the item's and the next one's, in turn
 };
 
 // The team's; each stands at one of three, so that teams never meet.
@@ -89,42 +90,39 @@ __device__ void clear(T& tiles) {
   for (int i = threadIdx.x % kThreads; i < static_cast<int>(sizeof tiles / 16); i += kThreads) at[i] = uint4{};
 }
 
-// Warps 0 and 1: of 32 rows of k each; 2 and 3: of q.
-template <class Io, int kD, Part kPart>
-__device__ void make_norms(PrepareSmem90<Io, kD, kPart>& smem, int w) {
-  const int row = 32 * (w % 2) + threadIdx.x % 32;
-  InverseNorm of;
-  if constexpr (Team<kPart>::P) {
-    Tokens90<Io, kD>& tokens = w < 2 ? smem.k : smem.of_q.q;
-    of = inverse_norm<Io, kD>([&](int block) { return tokens.place(row, block); });
-  } else {
-    of = inverse_norm<Io, kD>([&](int block) { return smem.k.place(row, block); });
-  }
-  (w < 2 ? smem.norms.k : smem.norms.q)[row] = of.r;
-  const bool any = __any_sync(kAll, of.scaled);
-  if (threadIdx.x % 32 == 0) smem.scaled[w] = any ? 1 : 0;
-}
-
-// Warp w: its part of a value head's factors. multiplied() stands behind its last use of k and q, and in front of its first
-// write to them.
+// Warp w: its part of a value head's factors. products: k k^T or q k^T of it, times inverse norms where kNorms; made where
+// fresh, else those of the value head before. multiplied() stands behind the last use of k and q, and in front of the first
+// write to the factors.
 template <bool kNorms, class Io, int kD, Part kPart, class After>
-__device__ void make_factors(PrepareSmem90<Io, kD, kPart>& smem, const ChunkGates& gates, float scale, int w,
-                             const TeamBarriers<Team<kPart>::threads>& barriers, After multiplied) {
+__device__ void make_factors(PrepareSmem90<Io, kD, kPart>& smem, const ChunkGates& gates, const InverseNorms<kC>& norms,
+                             float scale, int w, const TeamBarriers<Team<kPart>::threads>& barriers, HalfProducts& products,
+                             bool fresh, After multiplied) {
+  auto& row_products = reinterpret_cast<RowProducts&>(products);
   const Io* k = smem.k.tiles[0];
-  const float *k_norms = smem.norms.k, *q_norms = smem.norms.q;
+  const float *k_norms = norms.k, *q_norms = norms.q;
   constexpr int kSecond = kHalf * 64, kRow = 16 * 64;  // elements to the second half of a tile, and to its next 16 rows
   constexpr int kFirstOfP = Team<kPart>::X ? 4 : 0;
+  const int r = w % 2, first = kHalf * r, below = kHalf + 16 * r;  // first row
+  const HalfGates& half = gates.half[r];
   if constexpr (Team<kPart>::X) {
     KeySide& of = smem.of_k;
     if (w < 2) {
-      make_half_X<Io, kD, kNorms>(k + w * kSecond, k_norms + kHalf * w, gates.half[w], of.blocks[w],
-                                  w == 0 ? of.X.D0 : of.X.D1, w == 0 ? of.transposed : nullptr, multiplied);
+      if (fresh) {
+        multiply_half<Io, kD, false>(k + r * kSecond, nullptr, products);
+        if constexpr (kNorms) to_unit(products, k_norms + first, k_norms + first);
+      }
+      multiplied();
+      make_half_X(products, half, {half.hi, half.lo}, of.blocks[r], r == 0 ? of.X.D0 : of.X.D1,
+                  r == 0 ? of.transposed : nullptr);
       return barriers.inverses_there();
     }
     if (w < 4) {
-      const int r = w - 2;
-      make_below<Io, kD, kNorms>(k + kSecond + r * kRow, k, k_norms + kHalf + 16 * r, k_norms, gates,
-                                 gates.half[1].beta + 16 * r, scale, r, of.X.X10, multiplied);
+      if (fresh) {
+        multiply_row<Io, kD>(k + kSecond + r * kRow, k, row_products);
+        if constexpr (kNorms) to_unit(row_products, k_norms + below, k_norms);
+      }
+      multiplied();
+      make_below(row_products, gates, gates.half[1].beta + 16 * r, scale, r, of.X.X10);
       barriers.inverses();
       return make_X10(of.X.X10, of.transposed, of.X.D1, r, [&] { barriers.X10(); });
     }
@@ -132,13 +130,22 @@ __device__ void make_factors(PrepareSmem90<Io, kD, kPart>& smem, const ChunkGate
   if constexpr (Team<kPart>::P) {
     const Io* q = smem.of_q.q.tiles[0];
     Masked90& P = smem.of_q.P;
-    const int r = w % 2;
-    if (w < kFirstOfP + 2)
-      make_below<Io, kD, kNorms>(q + kSecond + r * kRow, k, q_norms + kHalf + 16 * r, k_norms, gates, nullptr, scale, r,
-                                 P.P0 + kHalf * kHalf, multiplied);
-    else
-      make_half_P<Io, kD, kNorms>(k + r * kSecond, q + r * kSecond, k_norms + kHalf * r, q_norms + kHalf * r, gates.half[r],
-                                  scale, r == 0 ? P.P0 : P.P1, multiplied);
+    if (w < kFirstOfP + 2) {
+      if (fresh) {
+        multiply_row<Io, kD>(q + kSecond + r * kRow, k, row_products);
+        if constexpr (kNorms) to_unit(row_products, q_norms + below, k_norms);
+      }
+      multiplied();
+      make_below(row_products, gates, nullptr, scale, r, P.P0 + kHalf * kHalf);
+    } else {
+      if (fresh) {
+        multiply_half<Io, kD, true>(k + r * kSecond, q + r * kSecond, products);
+        if constexpr (kNorms) to_unit(products, q_norms + first, k_norms + first);
+      }
+      multiplied();
+      make_half_P(
+          products, half, {half.hi, half.lo}, [&](int) { return scale; }, r == 0 ? P.P0 : P.P1);
+    }
   } else {
     multiplied();
   }
@@ -164,8 +171,11 @@ __global__ void __launch_bounds__(Team<kPart>::count* Team<kPart>::threads, 1) p
   const auto records_at = [&](unsigned of) {  // of the group's value heads
     return records_of<Record90>(p) + of / HK * a.HV + of % HK * group;
   };
-  const auto k_scaled = [&] { return smem.scaled[0] + smem.scaled[1] > 0; };
-  const auto q_scaled = [&] { return smem.scaled[2] + smem.scaled[3] > 0; };
+  const auto scaled = [&](int of, int turn) {  // of: 0 k, 1 q
+    std::uint32_t any = 0;
+    for (const std::uint32_t rows : smem.scaled[turn][of]) any |= rows;
+    return any != 0;
+  };
   unsigned stored = items;  // the item whose records are on their way to global memory
   const auto announce = [&](unsigned next) {
     if (!Of::X || !elected) return;
@@ -184,6 +194,7 @@ __global__ void __launch_bounds__(Team<kPart>::count* Team<kPart>::threads, 1) p
   constexpr int kEach = 4 / Of::loaders;
   GateSums<2> sums[kEach] = {};  // of the value heads of the coming four that this warp makes gates of
   bool sums_there[kEach] = {};   // where there are such
+  HalfProducts products;         // alike for all value heads; all at once need the registers for other things
   unsigned item = items, next = blockIdx.x + gridDim.x * team;
   for (int turn = 1;; turn ^= 1) {
     Chunk& at = smem.chunks[turn];
@@ -202,35 +213,32 @@ __global__ void __launch_bounds__(Team<kPart>::count* Team<kPart>::threads, 1) p
         if (head == 0) {
           rows = at.rows;
           if (rows > 0) heads = group;
-          if (kNorms && rows > 0) {
-            if (w < (Of::P ? 4 : 2)) make_norms(smem, w);
-            barriers.all();  // the norms are there
-            const std::int64_t own = first_of(at, item) + (32 * (w % 2) + threadIdx.x % 32) * stride;
-            const bool valid = 32 * (w % 2) + static_cast<int>(threadIdx.x % 32) < rows;
-            if (Of::X && w < 2 && valid && k_scaled())
-              smem.k.store(32 * w + threadIdx.x % 32, static_cast<Io*>(p.k_unit) + own);
+          if (kNorms && rows > 0 && w < 4) {  // rows 32 (w % 2) .. of k, of q
+            const int row = 32 * (w % 2) + threadIdx.x % 32, side = w / 2;
+            const std::int64_t own = first_of(at, item) + row * stride;
+            if (Of::X && side == 0 && row < rows && scaled(0, turn)) smem.k.store(row, static_cast<Io*>(p.k_unit) + own);
             if constexpr (Of::P)
-              if (w / 2 == 1 && valid && q_scaled())
-                smem.of_q.q.store(32 * (w - 2) + threadIdx.x % 32, static_cast<Io*>(p.q_unit) + own);
+              if (side == 1 && row < rows && scaled(1, turn)) smem.of_q.q.store(row, static_cast<Io*>(p.q_unit) + own);
           }
         }
-        if (loads) {
+        if (kNorms && loads) {
 #pragma unroll
           for (int e = 0; e < kEach; ++e) {
             if (!sums_there[e]) continue;
             VectorsOf<kC>& vectors = records_at(item)[head + w - kFirst + Of::loaders * e].vectors;
-            store_vectors<Of::X, Of::P>(sums[e], a.scale, kNorms ? &smem.norms : nullptr, vectors);
-            if (!kNorms || threadIdx.x % 32 != 0) continue;
-            if (Of::X) vectors.k_scaled = k_scaled();
-            if (Of::P) vectors.q_scaled = q_scaled();
+            store_vectors<Of::X, Of::P>(sums[e], a.scale, &smem.norms[turn], vectors);
+            if (threadIdx.x % 32 != 0) continue;
+            if (Of::X) vectors.k_scaled = scaled(0, turn);
+            if (Of::P) vectors.q_scaled = scaled(1, turn);
           }
         }
       }
       if (rows > 0)
-        make_factors<kNorms>(smem, smem.gates[head % 4], a.scale, w, barriers, [&] {
-          if (elected) ptx::bulk_store_wait();
-          barriers.all();  // the head has multiplied, the last one's factors have been read
-        });
+        make_factors<kNorms>(smem, smem.gates[head % 4], smem.norms[turn], a.scale, w, barriers, products,
+                             kPart == Part::all || head == 0, [&] {
+                               if (elected) ptx::bulk_store_wait();
+                               barriers.all();  // the head has multiplied, the last one's factors have been read
+                             });
       if (head == 0 && item < items) announce(item);  // an empty one, too: where offsets decrease, states may wait for it
       const bool last = head + 1 == heads;
       if (loads && (last ? next < items : head % 4 == 3)) {
@@ -251,7 +259,21 @@ __global__ void __launch_bounds__(Team<kPart>::count* Team<kPart>::threads, 1) p
         for (int e = 0; e < kEach; ++e) {
           const std::int64_t own = (last ? 0 : head + 1) + w - kFirst + Of::loaders * e, h = of % HK * group + own;
           sums_there[e] = chunk.rows > 0 && own < group;
-          if (sums_there[e]) sums[e] = sum_gates(read_gates<2>(a, chunk.begin, chunk.rows, h));
+          if (!sums_there[e]) continue;
+          sums[e] = sum_gates(read_gates<2>(a, chunk.begin, chunk.rows, h));
+          if constexpr (!kNorms) store_vectors<Of::X, Of::P>(sums[e], a.scale, nullptr, records_at(of)[own].vectors);
+        }
+        if (kNorms && last && chunk.rows > 0) {
+          constexpr int kLoading = 32 * Of::loaders;
+          auto& norms = smem.norms[turn ^ 1];
+          auto& scaled = smem.scaled[turn ^ 1];
+          ptx::cp_async_wait<0>();
+          const bool k = smem.k.template norms<kLoading>(norms.k);
+          if (threadIdx.x % 32 == 0) scaled[0][w - kFirst] = k;
+          if constexpr (Of::P) {
+            const bool q = smem.of_q.q.template norms<kLoading>(norms.q);
+            if (threadIdx.x % 32 == 0) scaled[1][w - kFirst] = q;
+          }
         }
       }
       if (rows <= 0) continue;

@@ -158,7 +158,11 @@ __global__ void __launch_bounds__(Shape::threads, 1)
   const std::int64_t h = blockIdx.x / (2 * Shape::splits) % a.HV, place = blockIdx.x / (2 * Shape::splits) / a.HV;
   const Mapped segment = find_mapped(p, of, place);
   const bool first = segment.index == 0;
-  if (!segment.there || (first && transition)) return ptx::wait_for_dependency();
+  // One block waits for what is ahead, so that what follows finds it ended; the others make room for those behind them.
+  if (!segment.there || (first && transition)) {
+    if (blockIdx.x == 0) ptx::wait_for_dependency();
+    return;
+  }
   StateSlot slot = state_slot(a, segment.n, false);
   slot.read = slot.read && first;
   const std::int64_t tokens = std::int64_t{1} << of.shift;

@@ -60,7 +60,8 @@ __device__ void run_loader(const Params& p, const Maps90& maps, const Work& work
     const Record90& from = records[chunk * a.HV];
     if (elected) {
       ptx::acquire(&there[chunk * a.HK]);
-      stage.full.arrive_expect(sizeof(Record90) + (full ? sizeof stage.k + sizeof stage.q + sizeof stage.v : 0));
+      stage.full.arrive_expect(sizeof from.X + sizeof from.P + sizeof from.vectors +
+                               (full ? sizeof stage.k + sizeof stage.q + sizeof stage.v : 0));
       ptx::bulk_load(stage.factors.D0, &from, offsetof(Record90, P) + sizeof from.P.P0, stage.full);
       ptx::bulk_load(stage.factors.P1, from.P.P1, sizeof from.P.P1, stage.full);
       ptx::bulk_load(&stage.vectors, &from.vectors, sizeof from.vectors, stage.full);
