@@ -145,6 +145,10 @@ TEST_F(ShortSegments, AreRightInEachModeAndForm) {
     pass("gdn/fwd/len=65+449+0+1+300,HK=1,HV=2,K=64,V=64/bf16/gate=model/h0=normal=1/seed=1");
     pass("gdn/fwd/len=600,HK=1,HV=1,K=128,V=128/bf16/gate=none/h0=normal=1/state=bf16/slots=3/slot_pad=8/seed=2");
     pass("gdn/fwd/len=3+450,HK=1,HV=1,K=128,V=128/f16/gate=none/l2norm=on/seed=3");
+    // Rows that are scaled: in a chunk with a map, in one without, in a last chunk that is not full.
+    pass(
+        "gdn/fwd/len=3+450,HK=1,HV=2,K=128,V=128/bf16/gate=none/l2norm=on/k[40,*,*]=1e+19/q[300,*,*]=3e+38/k[452,*,*]=1e+20/"
+        "seed=3");
     pass(
         "gdn/fwd/len=300+449+385,HK=1,HV=1,K=64,V=64/bf16/gate=none/h0=normal=1/slots=6/slot_pad=8/idx=holes=1/has=mixed/"
         "seed=4");
