@@ -152,6 +152,24 @@ TEST(Gdn, a_scaled_P_gives_the_same_bits_where_the_scale_is_a_power_of_two_and_i
   }
 }
 
+TEST(Gdn, unit_rows_that_are_not_rounded_at_least_halve_the_error_and_change_nothing_without_norms) {
+  for (const char* io : {"bf16", "f16"})
+    for (const bool norms : {false, true}) {
+      const Case c = gdn("len=128,HK=1,HV=2,K=64,V=64/" + std::string(io) + "/gate=mild" + (norms ? "/l2norm=on" : ""));
+      const Tensors inputs = make_inputs(c);
+      const auto state = [&](Store unit) {
+        Staging staging = uniform(64, Store::f32);
+        staging.unit = unit;
+        return get(gdn_staged(c.problem, inputs, staging, false, nullptr), "final_state");
+      };
+      const Tensor rounded = state(Store::io), kept = state(Store::f32);
+      EXPECT_EQ(bitwise_equal(kept, rounded), !norms) << io;
+      if (!norms) continue;
+      const Tensor gold = get(gdn_recurrent(wide(c.problem), inputs, Precision::f64), "final_state");
+      EXPECT_LE(rms(kept, gold, gold.dim(0)), rms(rounded, gold, gold.dim(0)) / 2) << io;
+    }
+}
+
 TEST(Gdn, keeping_operands_as_pairs_at_least_halves_the_error_on_keys_that_repeat) {
   for (const char* regime : {"gate=constant=-0.00003/keys=rho=0.99/beta=near1", "gate=none/keys=rho=0.99/beta=const=0.835",
                              "gate=none/keys=repeated/beta=const=0.835", "gate=mild/keys=alternating/beta=const=0.835"})

@@ -59,7 +59,7 @@ struct Staging {
   // 1 + 2^-22 x, x in [-1, 1) drawn from this. These are rounded once for all value rows, so a tie that falls the other way
   // moves all rows of a head at once.
   std::uint64_t draw = 0;
-  Store unit = Store::io;  // rows of q and k that are normalised inside
+  Store unit = Store::io;  // rows of q and k that are normalised inside; of stagings with chunks
   GateSplit gate{};
   FastExp fast_exp = FastExp::exp2f;
 };

@@ -35,12 +35,13 @@ struct alignas(256) Record {
 
 struct Params {
   Args args;
-  void* records;          // [slots, HV] Record (chunk_sm90: Record90)
-  void *q_unit, *k_unit;  // [T, HK, K] normalised rows, or null: q and k are used as they are
-  std::int64_t slots;     // slots(args)
-  std::int64_t dense;     // rows of each sequence when there are no cu_seqlens
-  std::uint32_t* there;   // chunk_sm90: [slots, HK], 1 once the item's records are there
-  bool split;             // Record keeps f32 for products of hi + lo; else its triangles are rounded to tf32
+  void* records;  // [slots, HV] Record (chunk_sm90: Record90)
+  // [T, HK, K] normalised rows, or null: q and k are used as they are. chunk_sm90: chunks with rows that were scaled.
+  void *q_unit, *k_unit;
+  std::int64_t slots;    // slots(args)
+  std::int64_t dense;    // rows of each sequence when there are no cu_seqlens
+  std::uint32_t* there;  // chunk_sm90: [slots, HK], 1 once the item's records are there
+  bool split;            // Record keeps f32 for products of hi + lo; else its triangles are rounded to tf32
 };
 
 // Chunk c of sequence n stands at slot floor(begin_n / 64) + n + c. Slots of different sequences never meet, since a

@@ -247,11 +247,12 @@ __device__ inline void decay_block(const float (&products)[2][4], const float (&
   take_rows(x, rows);
 }
 
-// exp(b_i - b_j) x k^T times factor(i), on and below the diagonal with kP, else below it. of_columns: b_j as gates.hi and lo
-// have it. store(i, j, rows) takes block (i, j) as for store_tile.
+// b_j of columns, as HalfGates has it.
 struct Columns {
   const float *hi, *lo;
 };
+// exp(b_i - b_j) x k^T times factor(i), on and below the diagonal with kP, else below it. store(i, j, rows) takes block
+// (i, j) as for store_tile.
 template <bool kP, class Factor, class Store>
 __device__ void decay_half(const HalfProducts& products, const HalfGates& gates, const Columns& of_columns, Factor factor,
                            Store store) {

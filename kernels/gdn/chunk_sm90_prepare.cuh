@@ -194,7 +194,7 @@ __global__ void __launch_bounds__(Team<kPart>::count* Team<kPart>::threads, 1) p
   constexpr int kEach = 4 / Of::loaders;
   GateSums<2> sums[kEach] = {};  // of the value heads of the coming four that this warp makes gates of
   bool sums_there[kEach] = {};   // where there are such
-  HalfProducts products;         // alike for all value heads; all at once need the registers for other things
+  HalfProducts products;         // alike for all value heads of a group
   unsigned item = items, next = blockIdx.x + gridDim.x * team;
   for (int turn = 1;; turn ^= 1) {
     Chunk& at = smem.chunks[turn];
