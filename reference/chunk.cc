@@ -53,11 +53,7 @@ template <class Real>
 class ChunkForm {
  public:
   ChunkForm(const Problem& problem, const Tensors& inputs, const Staging& staging, Slip slip)
-      : p_(problem),
-        data_(problem, inputs, store_format(staging.unit, problem.io)),
-        staging_(staging),
-        slip_(slip),
-        C_(staging.chunk) {}
+      : p_(problem), data_(problem, inputs, staging.folded_norms), staging_(staging), slip_(slip), C_(staging.chunk) {}
 
   Tensors run(bool taps, Ranges* ranges) {
     outputs_ = unwritten_outputs(p_);
@@ -105,6 +101,7 @@ class ChunkForm {
     if (slip_ == Slip::state_dropped && at.target && at.index == 1) S.setZero();
     const Matrix<Real> q = data_.q_rows(at.h, at.first, n), k = data_.k_rows(at.h, at.first, n);
     const Matrix<Real> v = data_.v_rows(at.h, at.first, n);
+    const Vector<Real> q_norm = data_.q_norms(at.h, at.first, n), k_norm = data_.k_norms(at.h, at.first, n);
     const Decays<Real> decays = decays_of(at, before, ranges);
     const Stored<Real> q_io{q, {}, p_.io}, k_io{k, {}, p_.io}, k_columns = k_io.transposed();
 
@@ -115,9 +112,9 @@ class ChunkForm {
       beta(i) = data_.beta_at(at.first + i, at.h);
       error_decay(i) = i >= late ? decays.to_row(i - late) : Real(1);
       for (Index j = 0; j < n; ++j) {
-        A(i, j) = j < i ? beta(i) * (decays.between(i - late, j) * A(i, j)) : Real(0);
+        A(i, j) = j < i ? k_norm(i) * k_norm(i) * beta(i) * (decays.between(i - late, j) * A(i, j)) : Real(0);
         if (j <= i)
-          P(i, j) *= decays.between(i, j);
+          P(i, j) *= q_norm(i) * decays.between(i, j);
         else if (slip_ != Slip::P_sees_next || j != i + 1)
           P(i, j) = 0;
         if (slip_ == Slip::P_without_diagonal && j == i) P(i, j) = 0;
@@ -129,15 +126,16 @@ class ChunkForm {
     const Stored<Real> P_stored = store("P", staging_.P, scale_before * P, ranges);
     const Stored<Real> S_columns = store_rows("S", staging_.S, S, largest_of_rows(S), ranges).transposed();
 
-    const Matrix<Real> remembered = product(k_io, S_columns);  // S k_i
-    const Matrix<Real> resid = beta.asDiagonal() * (v - decayed(error_decay, remembered));
+    const Matrix<Real> remembered = k_norm.asDiagonal() * product(k_io, S_columns);  // S k_i
+    const Matrix<Real> resid = k_norm.cwiseProduct(beta).asDiagonal() * (v - decayed(error_decay, remembered));
     const Stored<Real> Ainv = store("Ainv", staging_.Ainv, inverse(A), ranges);
     const Stored<Real> resid_stored = store("resid", staging_.resid, resid, ranges);
     const Matrix<Real> v_new = product(Ainv, resid_stored);
     const Stored<Real> v_new_stored = store("v_new", staging_.v_new, v_new, ranges);
-    if (taps_) write_taps(at, A, Ainv, P_stored.sum() / scale_before, resid_stored, v_new_stored, S);
+    if (taps_)
+      write_taps(at, k_norm, A, Ainv.sum(), P_stored.sum() / scale_before, resid_stored.sum(), v_new_stored.sum(), S);
 
-    const Matrix<Real> inter = product(q_io, S_columns);  // S q_i
+    const Matrix<Real> inter = q_norm.asDiagonal() * product(q_io, S_columns);  // S q_i
     Matrix<Real> scaled = decays.to_end.asDiagonal() * v_new;
     if (slip_ == Slip::v_new_not_decayed) scaled = v_new;
     if (slip_ == Slip::last_token_twice && at.first + at.own == data_.begin(at.n) + data_.length(at.n))
@@ -151,7 +149,9 @@ class ChunkForm {
     if (slip_ == Slip::inter_not_decayed) read_decay.setConstant(scale_before);
     Matrix<Real> o = decayed(read_decay, inter);
     if (slip_ == Slip::read_after_update)
-      o = decayed(read_decay, product(q_io, store_rows("S", staging_.S, S, largest_of_rows(S), nullptr).transposed()));
+      o = decayed<Real>(
+          read_decay,
+          q_norm.asDiagonal() * product(q_io, store_rows("S", staging_.S, S, largest_of_rows(S), nullptr).transposed()));
     add_product(P_stored, v_new_stored, o);
     if (!staging_.scaled_P) o *= scale;
     write(outputs_.find("o")->second, at, o);
@@ -318,13 +318,17 @@ class ChunkForm {
     whole.topLeftCorner(at.own, at.own) = x.topLeftCorner(at.own, at.own);
     write_rows(outputs_.find(name)->second, (at.block * p_.HV + at.h) * C_ * C_, C_, whole);
   }
-  void write_taps(const Place& at, const Matrix<Real>& A, const Stored<Real>& Ainv, const Matrix<Real>& P,
-                  const Stored<Real>& resid, const Stored<Real>& v_new, const Matrix<Real>& S) {
-    write_square("Akk", at, A, 0);
-    write_square("Ainv", at, Ainv.sum(), 1);
-    write_square("P", at, P, 0);
-    write(outputs_.find("resid")->second, at, resid.sum());
-    write(outputs_.find("v_new")->second, at, v_new.sum());
+  // k_norm: 1 / |k_i| where they are folded in, else 1.
+  void write_taps(const Place& at, const Vector<Real>& k_norm, const Matrix<Real>& A, const Matrix<Real>& Ainv,
+                  const Matrix<Real>& P, const Matrix<Real>& resid, const Matrix<Real>& v_new, const Matrix<Real>& S) {
+    const auto columns = k_norm.asDiagonal();
+    const Vector<Real> up = k_norm.cwiseInverse();
+    const auto rows = up.asDiagonal();
+    write_square("Akk", at, rows * A * columns, 0);
+    write_square("Ainv", at, rows * Ainv * columns, 1);
+    write_square("P", at, P * columns, 0);
+    write(outputs_.find("resid")->second, at, rows * resid);
+    write(outputs_.find("v_new")->second, at, rows * v_new);
     write_rows(outputs_.find("S")->second, (at.block * p_.HV + at.h) * p_.V * p_.K, p_.K, S);
   }
 

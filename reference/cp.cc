@@ -2,6 +2,7 @@
 #include "reference/cp.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <vector>
 
@@ -43,7 +44,10 @@ void merge(const Real* S, const Real* bias, const Real* transition, std::int64_t
   for (std::int64_t v = 0; v < V; ++v) {
     std::copy_n(bias + v * K, K, row.begin());
     for (std::int64_t j = 0; j < K; ++j)
-      for (std::int64_t c = 0; c < K; ++c) row[static_cast<std::size_t>(c)] += S[v * K + j] * transition[j * K + c];
+      for (std::int64_t c = 0; c < K; ++c) {
+        Real& sum = row[static_cast<std::size_t>(c)];
+        sum = std::fma(S[v * K + j], transition[j * K + c], sum);
+      }
     std::copy(row.begin(), row.end(), out + v * K);
   }
 }

@@ -38,7 +38,7 @@ class CpPrepared {
 };
 
 // states[to] = states[from] A + B of summaries[map], every head. states [N, HV, V, K], summaries [R, HV, V + K, K], one
-// dtype. Each element is summed from B on, by ascending column of the state.
+// dtype. Each element is summed from B on, by ascending column of the state, each step a fused multiply-add.
 void merge_state(Tensor& states, std::int64_t to, std::int64_t from, const Tensor& summaries, std::int64_t map);
 // states[to] = B of summaries[map].
 void copy_bias(Tensor& states, std::int64_t to, const Tensor& summaries, std::int64_t map);

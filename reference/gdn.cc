@@ -20,7 +20,7 @@ void record_store(Ranges& ranges, std::string_view name, DType format, const Val
 
 template <class Real>
 Tensors recurrent(const Problem& p, const Tensors& inputs, Ranges* ranges) {
-  const GdnData<Real> data(p, inputs, p.io);
+  const GdnData<Real> data(p, inputs, false);
   Tensors outputs = unwritten_outputs(p);
   Tensor& o = outputs.find("o")->second;
   const Real scale = static_cast<Real>(p.q_scale());
@@ -58,7 +58,7 @@ Tensors recurrent(const Problem& p, const Tensors& inputs, Ranges* ranges) {
 
 template <class Real>
 Tensors textbook(const Problem& p, const Tensors& inputs, std::int64_t chunk, bool taps) {
-  const GdnData<Real> data(p, inputs, p.io);
+  const GdnData<Real> data(p, inputs, false);
   Tensors outputs = unwritten_outputs(p);
   if (taps) {
     outputs["w"] = unwritten(DType::f64, {p.rows(), p.HV, p.K});

@@ -6,6 +6,7 @@
 #include <limits>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "core/op.h"
@@ -32,8 +33,10 @@ struct GdnData {
   std::vector<std::int64_t> slots = p.state_indices();  // of a pool, or empty
   std::vector<bool> has = p.has_initial_state();
 
-  // unit: what normalised rows of q and k are rounded to where Real is float.
-  GdnData(const Problem& problem, const Tensors& inputs, DType unit)
+  std::vector<Real> q_norm, k_norm;  // [T, HK] 1 / |q|, 1 / |k| where q and k are to be normalised and are not, or empty
+
+  // Rows of q and k that are to be normalised are, and rounded to io where Real is float; folded: see q_norm.
+  GdnData(const Problem& problem, const Tensors& inputs, bool folded)
       : p(problem),
         offsets(problem.offsets()),
         q(values(inputs, "q")),
@@ -43,9 +46,12 @@ struct GdnData {
         g(log_decays<Real>(problem, inputs)) {
     if (find(inputs, "initial_state")) h0 = values(inputs, "initial_state");
     if (p.l2norm == Switch::on)
-      for (std::vector<Real>* x : {&q, &k})
+      for (const auto [x, norms] : {std::pair{&q, &q_norm}, std::pair{&k, &k_norm}})
         for (std::int64_t row = 0; row < p.tokens() * p.HK; ++row)
-          normalise_row(p.K, x->data() + row * p.K, std::is_same_v<Real, float> ? unit : DType::f64);
+          if (folded)
+            norms->push_back(inverse_norm(p.K, x->data() + row * p.K));
+          else
+            normalise_row(p.K, x->data() + row * p.K, std::is_same_v<Real, float> ? p.io : DType::f64);
   }
 
   // Rows [first, first + count) of value head h, as matrices.
@@ -55,6 +61,8 @@ struct GdnData {
   Matrix<Real> k_rows(std::int64_t h, std::int64_t first, Index count) const {
     return rows(k, key_head(h), first, count, p.HK, p.K);
   }
+  Vector<Real> q_norms(std::int64_t h, std::int64_t first, Index count) const { return norms(q_norm, h, first, count); }
+  Vector<Real> k_norms(std::int64_t h, std::int64_t first, Index count) const { return norms(k_norm, h, first, count); }
   Matrix<Real> v_rows(std::int64_t h, std::int64_t first, Index count) const { return rows(v, h, first, count, p.HV, p.V); }
   Real beta_at(std::int64_t row, std::int64_t h) const { return beta[static_cast<std::size_t>(row * p.HV + h)]; }
   double g_at(std::int64_t row, std::int64_t h) const { return g[static_cast<std::size_t>(row * p.HV + h)]; }
@@ -68,6 +76,10 @@ struct GdnData {
   std::int64_t begin(std::int64_t n) const { return offsets[static_cast<std::size_t>(n)]; }
 
  private:
+  Vector<Real> norms(const std::vector<Real>& of, std::int64_t h, std::int64_t first, Index count) const {
+    if (of.empty()) return Vector<Real>::Ones(count);
+    return rows(of, key_head(h), first, count, p.HK, 1).col(0);
+  }
   std::int64_t key_head(std::int64_t h) const { return h / (p.HV / p.HK); }
   static std::vector<Real> values(const Tensors& inputs, std::string_view name) {
     const std::vector<double> wide = to_f64(get(inputs, name));

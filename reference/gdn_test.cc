@@ -152,22 +152,43 @@ TEST(Gdn, a_scaled_P_gives_the_same_bits_where_the_scale_is_a_power_of_two_and_i
   }
 }
 
-TEST(Gdn, unit_rows_that_are_not_rounded_at_least_halve_the_error_and_change_nothing_without_norms) {
+TEST(Gdn, folded_norms_at_least_halve_the_error_and_change_nothing_without_norms) {
   for (const char* io : {"bf16", "f16"})
     for (const bool norms : {false, true}) {
       const Case c = gdn("len=128,HK=1,HV=2,K=64,V=64/" + std::string(io) + "/gate=mild" + (norms ? "/l2norm=on" : ""));
       const Tensors inputs = make_inputs(c);
-      const auto state = [&](Store unit) {
+      const auto state = [&](bool folded) {
         Staging staging = uniform(64, Store::f32);
-        staging.unit = unit;
+        staging.folded_norms = folded;
         return get(gdn_staged(c.problem, inputs, staging, false, nullptr), "final_state");
       };
-      const Tensor rounded = state(Store::io), kept = state(Store::f32);
+      const Tensor rounded = state(false), kept = state(true);
       EXPECT_EQ(bitwise_equal(kept, rounded), !norms) << io;
       if (!norms) continue;
       const Tensor gold = get(gdn_recurrent(wide(c.problem), inputs, Precision::f64), "final_state");
       EXPECT_LE(rms(kept, gold, gold.dim(0)), rms(rounded, gold, gold.dim(0)) / 2) << io;
     }
+}
+
+TEST(Gdn, taps_of_folded_norms_are_those_of_unit_rows) {
+  const Case c = gdn("len=70+9,HK=1,HV=2,K=64,V=64/f32/gate=mild/l2norm=on/kscale=0.01/h0=normal=1");
+  const Tensors inputs = make_inputs(c);
+  const auto taps = [&](bool folded) {
+    Staging staging = uniform(64, Store::f64);
+    staging.accumulate = Accumulate::f64;
+    staging.solver = Solver::fs64;
+    staging.folded_norms = folded;
+    return gdn_staged(wide(c.problem), inputs, staging, true, nullptr);
+  };
+  const Tensors got = taps(true), want = taps(false);
+  for (const char* name : {"Akk", "Ainv", "P", "S", "resid", "v_new", "o", "final_state"}) {
+    const Tensor &a = get(got, name), &b = get(want, name);
+    double most = 0;
+    for (std::int64_t i = 0; i < b.numel(); ++i) most = std::max(most, std::fabs(b.load(i)));
+    for (std::int64_t i = 0; i < b.numel(); ++i)
+      if (!std::isnan(b.load(i)))
+        ASSERT_LE(std::fabs(a.load(i) - b.load(i)), 8 * (64 + 64) * unit_roundoff(DType::f64) * most) << name << " " << i;
+  }
 }
 
 TEST(Gdn, keeping_operands_as_pairs_at_least_halves_the_error_on_keys_that_repeat) {

@@ -36,7 +36,7 @@ constexpr Staging chunk_sm90(std::string_view name, std::string_view summary, st
           .accumulate = Accumulate::tensor_core,
           .solver = solver,
           .scaled_P = true,
-          .unit = kF32};
+          .folded_norms = true};
 }
 
 constexpr Staging kStagings[] = {

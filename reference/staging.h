@@ -59,7 +59,10 @@ struct Staging {
   // 1 + 2^-22 x, x in [-1, 1) drawn from this. These are rounded once for all value rows, so a tie that falls the other way
   // moves all rows of a head at once.
   std::uint64_t draw = 0;
-  Store unit = Store::io;  // rows of q and k that are normalised inside; of stagings with chunks
+  // Of stagings with chunks: whether q and k that are to be normalised stay as they are, and with r_i = 1 / |k_i| and s_i =
+  // 1 / |q_i| rows of A are beta_i r_i^2, those of resid beta_i r_i and those of P and S q s_i times what they are without;
+  // what stands for v_new is r_i v_new. Else rows are normalised and rounded to io.
+  bool folded_norms = false;
   GateSplit gate{};
   FastExp fast_exp = FastExp::exp2f;
 };

@@ -1,6 +1,6 @@
 // Context parallelism on a device (docs/cp.md): what a rank publishes, and the states that its segments start from. Reads
 // nothing but device memory, so a captured call follows other routing of the same shapes. Every step is S <- S A + B, each
-// element summed from B on by ascending column of S, products and sums rounded one by one: the bits of
+// element summed from B on by ascending column of S, each step a fused multiply-add: the bits of
 // reference/cp.h:merge_state.
 #pragma once
 #include <cstdint>

@@ -1,5 +1,5 @@
 // S <- S A + B for states [V, K] in f32, kRows rows of one head at a time: rows never meet, and a thread sums whole columns
-// of them. Each element is summed from B on by ascending column of S, every product and sum rounded by itself: the bits of
+// of them. Each element is summed from B on by ascending column of S, each step a fused multiply-add: the bits of
 // reference/cp.h:merge_state.
 #pragma once
 #include <cstdint>
@@ -42,7 +42,7 @@ __device__ Column<kRows> merged(int K, const Column<kRows>* S, const Column<kRow
     const float a = transition[j * K + c];
     const Column<kRows> s = S[j];
 #pragma unroll
-    for (int r = 0; r < kRows; ++r) sum.at[r] = __fadd_rn(sum.at[r], __fmul_rn(s.at[r], a));
+    for (int r = 0; r < kRows; ++r) sum.at[r] = fmaf(s.at[r], a, sum.at[r]);
   }
   return sum;
 }

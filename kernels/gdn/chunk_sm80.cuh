@@ -40,7 +40,7 @@ struct Params {
   void *q_unit, *k_unit;
   std::int64_t slots;    // slots(args)
   std::int64_t dense;    // rows of each sequence when there are no cu_seqlens
-  std::uint32_t* there;  // chunk_sm90: [slots, HK], 1 once the item's records are there
+  std::uint32_t* there;  // chunk_sm90: [slots, HK] Said
   bool split;            // Record keeps f32 for products of hi + lo; else its triangles are rounded to tf32
 };
 

@@ -81,7 +81,7 @@ __device__ void do_chunk(const Params& p, const Place& at, std::int64_t chunk, S
   store_o<Io>(o, a.scale, stage.v[at.warp], static_cast<Io*>(a.o) + place, a.HV * kD, valid);
   if (a.tap_v_new != nullptr)
     tap_rows(
-        v_new, [](float x) { return Shape::split ? x : round_tf32(x); }, a.tap_v_new + place, a.HV * kD, valid, l.group,
+        v_new, [](float x, int) { return Shape::split ? x : round_tf32(x); }, a.tap_v_new + place, a.HV * kD, valid, l.group,
         l.t);
   scale_tokens(v_new, record.decay_out, l.t);
   write_state<Io, Shape>(S, v_new, record.decay_in[kC - 1], shared_address(stage.k), l.lane);

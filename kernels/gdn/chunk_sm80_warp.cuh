@@ -271,7 +271,7 @@ __device__ void store_o(const Rows64& x, float scale, Columns16& buffer, Io* o, 
   }
 }
 
-// What debugging sees of a warp's v_new [16, 8 kCount], by as_stored(value); to points at the chunk's first row.
+// What debugging sees of a warp's v_new [16, 8 kCount], by as_stored(value, row); to points at the chunk's first row.
 template <int kCount, class AsStored>
 __device__ void tap_rows(const float (&x)[kCount][4], AsStored as_stored, float* to, std::int64_t stride, int valid,
                          int group, int t) {
@@ -280,7 +280,7 @@ __device__ void tap_rows(const float (&x)[kCount][4], AsStored as_stored, float*
 #pragma unroll
     for (int e = 0; e < 4; ++e) {
       const int row = 8 * i + 2 * t + e % 2;
-      if (row < valid) to[row * stride + group + 8 * (e / 2)] = as_stored(x[i][e]);
+      if (row < valid) to[row * stride + group + 8 * (e / 2)] = as_stored(x[i][e], row);
     }
 }
 

@@ -44,14 +44,12 @@ struct alignas(16) Masked90 {
 };
 __device__ constexpr int place(int i, int j) { return 32 * i + 4 * ((j / 8 * 2 + j % 2) ^ (i & 7)) + j % 8 / 2; }
 
-// By token: kTf32Up beta_i, exp(b_i) / |k_i|, exp(b_C - b_i) / |k_i|, scale exp(b_i) / |q_i|, the norms only where q and k
-// are to be normalised; rows past the chunk's valid ones as in Record.
+// By token: kTf32Up beta_i, exp(b_i), exp(b_C - b_i), scale exp(b_i); rows past the chunk's valid ones as in Record. Where q
+// and k are to be normalised, the first two over |k_i| and the last over |q_i|.
 template <int kTokens>
 struct alignas(16) VectorsOf {
   float beta[kTokens], decay_in[kTokens], decay_out[kTokens];
   float whole;  // exp(b_C)
-  std::uint32_t k_scaled,
-      q_scaled;  // Record90: k or q stands in k_unit or q_unit, where it has rows that were scaled (InverseNorm)
   alignas(16) float decay_read[kTokens];
 };
 using Vectors90 = VectorsOf<kC>;
@@ -60,9 +58,12 @@ struct alignas(128) Record90 {
   Inverse90 X;
   Masked90 P;
   Vectors90 vectors;
+  float k_norms[kC];  // for taps: 1 / |k_i|, where k is to be normalised
 };
 
-// Flags of the items of the first kernel, behind the rest of the workspace.
+// Flags of the items of the first kernel, behind the rest of the workspace. The last two only where q and k are to be
+// normalised: the chunk stands in k_unit or q_unit, as it has rows that were scaled.
+enum Said : std::uint32_t { kThere = 1, kScaledK = 2, kScaledQ = 4 };
 inline std::size_t there_bytes(const Args& args) {
   return static_cast<std::size_t>(slots(args) * args.HK) * sizeof(std::uint32_t);
 }

@@ -18,52 +18,28 @@ struct Lane {
   }
 };
 
-// q and k are not normalised themselves: 1 / |k_i| and 1 / |q_i| go into what a product with them is multiplied by anyway.
-// Where the sum of squares passes 2^126 products could pass FP32: such a row is multiplied by 2^-96, which is exact but for
+// q and k are not normalised themselves. With R = diag(1 / |k_i|), 1 / |k_i| = 1 / sqrt(sum x^2 + 1e-6), and A' = A with
+// beta_i over |k_i|^2, of keys as they are, X' = (I + A')^-1 and resid over |k_i| give X' R resid = R v_new, with which u k
+// and P v_new need no norm of k. 1 / |q_i| goes into rows of P. Sums of squares are diagonals of products. Past 2^126
+// products could pass FP32: a row whose inverse norm is below kLeastNorm is multiplied by 2^-96, which is exact but for
 // elements of no weight.
-struct InverseNorm {
-  float r;      // 1 / sqrt(sum x^2 + 1e-6), of the row as it stands now
-  bool scaled;  // it was multiplied by 2^-96
-};
-// A warp, kLanes lanes next to each other a row, of which a lane has 16 bytes at each of place(0 .. kBlocks - 1).
-template <class Io, int kBlocks, int kLanes, class Place>
-__device__ InverseNorm inverse_norm(Place place) {
-  const auto squares = [&](auto each) {
-    float sums[4] = {};
-#pragma unroll 4
-    for (int block = 0; block < kBlocks; ++block) {
-      const uint4 x = each(*place(block));
-      const std::uint32_t pairs[4] = {x.x, x.y, x.z, x.w};
-#pragma unroll
-      for (int e = 0; e < 4; ++e) {
-        const float2 v = unpack2<Io>(pairs[e]);
-        sums[e] = fmaf(v.x, v.x, fmaf(v.y, v.y, sums[e]));
-      }
-    }
-    float sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);
-#pragma unroll
-    for (int mask = 1; mask < kLanes; mask *= 2) sum += __shfl_xor_sync(kAll, sum, mask);
-    return sum;
-  };
-  float sum = squares([](const uint4& x) { return x; });
-  const bool scaled = std::is_same_v<Io, __nv_bfloat16> && sum > 0x1p126f;
-  if (std::is_same_v<Io, __nv_bfloat16> && __any_sync(kAll, scaled)) {
-    const auto scale = [&](std::uint32_t& pair) {
-      const float2 v = unpack2<Io>(pair);
-      if (scaled) pair = pack2<Io>(0x1p-96f * v.x, 0x1p-96f * v.y);
-    };
-    sum = squares([&](uint4& x) {
-      scale(x.x), scale(x.y), scale(x.z), scale(x.w);
-      return x;
-    });
-  }
-  return {Precise::inverse_sqrt(scaled ? sum : sum + 1e-6f), scaled};  // 1e-6 is below the last bit of such a row's sum
-}
-// 1 / |k_i| and 1 / |q_i| by token.
 template <int kTokens>
 struct alignas(16) InverseNorms {
   float k[kTokens], q[kTokens];
 };
+inline constexpr float kLeastNorm = 0x1p-63f;
+// Of 8 elements of a row.
+template <class Io>
+__device__ void scale_row(float norm, uint4& x) {
+  if (!(norm < kLeastNorm)) return;
+  std::uint32_t pairs[4] = {x.x, x.y, x.z, x.w};
+#pragma unroll
+  for (std::uint32_t& pair : pairs) {
+    const float2 v = unpack2<Io>(pair);
+    pair = pack2<Io>(0x1p-96f * v.x, 0x1p-96f * v.y);
+  }
+  x = {pairs[0], pairs[1], pairs[2], pairs[3]};
+}
 
 // Tokens as rows of 128 bytes in the 128-byte swizzle: tiles of 64 channels.
 template <class Io, int kD>
@@ -84,24 +60,16 @@ struct alignas(1024) Tokens90 {
   __device__ uint4* place(int row, int block) {
     return reinterpret_cast<uint4*>(reinterpret_cast<char*>(tiles[block / 8]) + Tile<64>::offset(row, block % 8));
   }
-  // By the kThreads threads that loaded the rows, once their own copies are there: inverse norms. Whether rows of this warp
-  // were scaled.
+  // By kThreads threads: rows that must be are multiplied by 2^-96, and the valid ones go to global memory.
   template <int kThreads>
-  __device__ bool norms(float (&to)[kC]) {
-    const int thread = threadIdx.x % kThreads, block = thread % 8;
-    bool scaled = false;
-#pragma unroll 2
-    for (int row = thread / 8; row < kC; row += kThreads / 8) {
-      const InverseNorm of = inverse_norm<Io, kD / 64, 8>([&](int c) { return place(row, 8 * c + block); });
-      if (block == 0) to[row] = of.r;
-      scaled = scaled || of.scaled;
+  __device__ void scale(const float (&norms)[kC], int valid, Io* to, std::int64_t stride) {
+    constexpr int kBlocks = kD / 8;
+    for (int i = ptx::thread_id() % kThreads; i < kC * kBlocks; i += kThreads) {
+      const int row = i / kBlocks, block = i % kBlocks;
+      uint4& x = *place(row, block);
+      scale_row<Io>(norms[row], x);
+      if (row < valid) reinterpret_cast<uint4*>(to + row * stride)[block] = x;
     }
-    return __any_sync(kAll, scaled);
-  }
-  // A row to global memory, by one lane.
-  __device__ void store(int row, Io* to) {
-#pragma unroll 4
-    for (int block = 0; block < kD / 8; ++block) reinterpret_cast<uint4*>(to)[block] = *place(row, block);
   }
 };
 
@@ -133,9 +101,9 @@ __device__ void store_vectors(const GateSums<kEach>& of, float scale, const Inve
     const int i = kEach * lane + e;
     if constexpr (kK) {
       const float r = norms ? norms->k[i] : 1.0f;
-      vectors.beta[i] = kTf32Up * of.beta[e];
+      vectors.beta[i] = r * (kTf32Up * of.beta[e]);
       vectors.decay_in[i] = r * of.in[e];
-      vectors.decay_out[i] = r * of.out[e];
+      vectors.decay_out[i] = of.out[e];
     }
     if constexpr (kQ) vectors.decay_read[i] = (norms ? norms->q[i] : 1.0f) * (scale * of.in[e]);
   }
@@ -213,20 +181,45 @@ __device__ void multiply_row(const Io* x_rows, const Io* k_rows, RowProducts& d)
   }
 }
 
-// Times inverse norms of rows and columns, 16 a block, of blocks (0, 0), (1, 0), (1, 1) or (0, 0), (0, 1).
+// Blocks of 16 tokens on the diagonal of x x^T, as HalfProducts has them. rows: where they stand, as k_rows.
 template <int kBlocks>
-__device__ void to_unit(float (&d)[kBlocks][2][4], const float* rows, const float* columns) {
-  const Lane l;
+using Squares = float[kBlocks][2][4];
+template <class Io, int kD, int kBlocks>
+__device__ void square_rows(const Io* rows, Squares<kBlocks>& d) {
 #pragma unroll
-  for (int block = 0; block < kBlocks; ++block) {
-    const int i = kBlocks == 3 ? (block + 1) / 2 : 0, j = kBlocks == 3 ? block / 2 : block;
+  for (int e = 0; e < 8 * kBlocks; ++e) d[e / 8][e / 4 % 2][e % 4] = 0;
+  const std::uint32_t lane_at = Tile<64>::row_major(ptx::lane_id());
 #pragma unroll
-    for (int n = 0; n < 2; ++n) {
-      const float2 column = *reinterpret_cast<const float2*>(&columns[16 * j + 8 * n + 2 * l.t]);
+  for (int c = 0; c < kD; c += 16) {
+    const std::uint32_t tile = c / 64 * kTileBytes + lane_at;
 #pragma unroll
-      for (int e = 0; e < 4; ++e) d[block][n][e] *= rows[16 * i + 8 * (e / 2) + l.group] * (e % 2 ? column.y : column.x);
+    for (int i = 0; i < kBlocks; ++i) {
+      std::uint32_t x[4];
+      ptx::ldmatrix_x4(x, Tile<64>::at(shared_address(rows) + tile, 16 * i, c % 64));
+#pragma unroll
+      for (int n = 0; n < 2; ++n) ptx::mma_m16n8k16<Io>(d[i][n], x, x[n], x[n + 2]);
     }
   }
+}
+// One warp: inverse norms of 32 tokens from their blocks of squares. again: the rows whose norm there was below kLeastNorm
+// have been scaled since. Whether one is below it.
+template <class Io>
+__device__ bool inverse_norms(const float (&first)[2][4], const float (&second)[2][4], bool again, float* norms) {
+  const Lane l;
+  const int lane = ptx::lane_id();
+  const bool scaled = again && norms[lane] < kLeastNorm;
+  __syncwarp();  // the old ones have been read
+  if (l.t == l.group / 2) {
+#pragma unroll
+    for (int n = 0; n < 2; ++n) {
+      norms[8 * n + l.group] = l.group % 2 ? first[n][2 * n + 1] : first[n][2 * n];
+      norms[16 + 8 * n + l.group] = l.group % 2 ? second[n][2 * n + 1] : second[n][2 * n];
+    }
+  }
+  __syncwarp();                                                                       // the sums are there
+  const float sum = norms[lane], r = Fast::inverse_sqrt(scaled ? sum : sum + 1e-6f);  // 1e-6: less than such a row's ulp
+  norms[lane] = r;
+  return std::is_same_v<Io, __nv_bfloat16> && __any_sync(kAll, r < kLeastNorm);
 }
 
 // Rows 8 r + group of a block, as for store_tile.
@@ -247,15 +240,10 @@ __device__ inline void decay_block(const float (&products)[2][4], const float (&
   take_rows(x, rows);
 }
 
-// b_j of columns, as HalfGates has it.
-struct Columns {
-  const float *hi, *lo;
-};
 // exp(b_i - b_j) x k^T times factor(i), on and below the diagonal with kP, else below it. store(i, j, rows) takes block
 // (i, j) as for store_tile.
 template <bool kP, class Factor, class Store>
-__device__ void decay_half(const HalfProducts& products, const HalfGates& gates, const Columns& of_columns, Factor factor,
-                           Store store) {
+__device__ void decay_half(const HalfProducts& products, const HalfGates& gates, Factor factor, Store store) {
   const Lane l;
 #pragma unroll
   for (int block = 0; block < 3; ++block) {
@@ -273,7 +261,7 @@ __device__ void decay_half(const HalfProducts& products, const HalfGates& gates,
       for (int n = 0; n < 2; ++n) {
         const int column = 8 * n + 2 * l.t;
         float decay[4];
-        Decays(gates, 16 * i + l.group).of(of_columns, 16 * i + column, decay);
+        Decays(gates, 16 * i + l.group).of(gates, 16 * i + column, decay);
 #pragma unroll
         for (int e = 0; e < 4; ++e) {
           const int past = column + e % 2 - (l.group + 8 * (e / 2));  // columns past the diagonal
@@ -288,10 +276,8 @@ __device__ void decay_half(const HalfProducts& products, const HalfGates& gates,
 
 // One warp: P of 32 tokens to tile P, from q k^T and scale as decay_half() takes it.
 template <class Scale>
-__device__ void make_half_P(const HalfProducts& products, const HalfGates& gates, const Columns& of_columns, Scale scale,
-                            float* P) {
-  decay_half<true>(products, gates, of_columns, scale,
-                   [&](int i, int j, const float4(&rows)[2]) { store_tile(P, i, j, rows); });
+__device__ void make_half_P(const HalfProducts& products, const HalfGates& gates, Scale scale, float* P) {
+  decay_half<true>(products, gates, scale, [&](int i, int j, const float4(&rows)[2]) { store_tile(P, i, j, rows); });
 }
 
 // Blocks of A in f32, then those on the diagonal as the inverses of I + A_II.
@@ -303,15 +289,16 @@ struct alignas(16) HalfBlocks {
   Block below;
 };
 
-// One warp: X of 32 tokens to tile X and, unless null, X^T to another, from k k^T. X_II by substitution, half a warp each,
-// then X_10 = -X_11 A_10 X_00 by products in 3 x tf32 (22 bits), on X^T, so that a product's result is the next one's
-// operand a.
-__device__ inline void make_half_X(const HalfProducts& products, const HalfGates& gates, const Columns& of_columns,
-                                   HalfBlocks& blocks, float* X, float* transposed) {
+// One warp: X of 32 tokens to tile X and, unless null, X^T to another, from k k^T and beta as decay_half takes it. X_II by
+// substitution, half a warp each, then X_10 = -X_11 A_10 X_00 by products in 3 x tf32 (22 bits), on X^T, so that a product's
+// result is the next one's operand a.
+template <class Beta>
+__device__ void make_half_X(const HalfProducts& products, const HalfGates& gates, Beta beta, HalfBlocks& blocks, float* X,
+                            float* transposed) {
   const Lane l;
-  decay_half<false>(
-      products, gates, of_columns, [&](int i) { return gates.beta[i]; },
-      [&](int i, int j, const float4(&rows)[2]) { store_block(i != j ? blocks.below : blocks.diagonal[i].at, rows); });
+  decay_half<false>(products, gates, beta, [&](int i, int j, const float4(&rows)[2]) {
+    store_block(i != j ? blocks.below : blocks.diagonal[i].at, rows);
+  });
   __syncwarp();  // A is there
   const int half = threadIdx.x % 32 / 16, column = threadIdx.x % 16;
   Block& own = blocks.diagonal[half].at;
@@ -358,15 +345,15 @@ __device__ inline void make_half_X(const HalfProducts& products, const HalfGates
 }
 
 // One warp, for tokens 16 r .. of a chunk's second half, r = 0 or 1: rows of exp(b_i - b_j) x k^T, j in the first half,
-// times beta_i, or scale where beta is null, to rows 16 r .. of a tile [32, 32], from x k^T.
-__device__ inline void make_below(const RowProducts& products, const ChunkGates& gates, const float* beta, float scale,
-                                  int r, float* tile) {
+// times factor(i), i counted from 16 r on, to rows 16 r .. of a tile [32, 32], from x k^T.
+template <class Factor>
+__device__ void make_below(const RowProducts& products, const ChunkGates& gates, Factor factor, int r, float* tile) {
   const Lane l;
   float from[2];
 #pragma unroll
   for (int n = 0; n < 2; ++n) {
     const int row = 8 * n + l.group;
-    from[n] = (beta != nullptr ? beta[row] : scale) * gates.row[16 * r + row];
+    from[n] = factor(row) * gates.row[16 * r + row];
   }
 #pragma unroll
   for (int j = 0; j < 2; ++j) {

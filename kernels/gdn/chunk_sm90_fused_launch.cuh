@@ -14,8 +14,11 @@ void launch_chunk_sm90_fused_as(const Args& args, cudaStream_t stream) {
   params.args = args;
   params.dense = args.cu_seqlens == nullptr ? args.T / args.N : 0;
   const bool taps = args.tap_Ainv != nullptr || args.tap_S != nullptr || args.tap_v_new != nullptr;
-  runtime::launch(kWhat, taps ? fused<Io, true> : fused<Io, false>, args.N * args.HV, kFusedThreads, sizeof(FusedSmem<Io>),
-                  stream, params, maps_of(params, kShort));
+  const auto kernel = taps          ? args.l2norm ? fused<Io, true, true> : fused<Io, true, false>
+                               : args.l2norm ? fused<Io, false, true>
+                                    : fused<Io, false, false>;
+  runtime::launch(kWhat, kernel, args.N * args.HV, kFusedThreads, sizeof(FusedSmem<Io>), stream, params,
+                  maps_of(params, kShort));
 }
 
 }  // namespace deltagauge::kernels::gdn

@@ -13,6 +13,7 @@ template <class Io>
 struct ShortChunk {
   const FusedPlace<Io>& place;
   Io (&v)[kShort * 64];
+  const float* k_norms;  // for taps: 1 / |k_i|, or null
   const ShortVectors& vectors;
   ptx::Mbarrier &made, &read, &done;
   std::uint32_t parity;
@@ -128,10 +129,9 @@ __device__ void run_short_state(const Params& p, const Maps90& maps, const Short
     }
     if constexpr (kTaps)
       if (a.tap_v_new != nullptr)
-        tap_rows(
-            v_new, [](float x) { return __uint_as_float(__float_as_uint(x) & ~0x1fffu); },
-            a.tap_v_new + ((work.begin + std::int64_t{index} * kShort) * a.HV + work.h) * kD + own, a.HV * kD,
-            work.valid(index), l.group, l.t);
+        tap_rows(v_new, CutRow{chunk.k_norms},
+                 a.tap_v_new + ((work.begin + std::int64_t{index} * kShort) * a.HV + work.h) * kD + own, a.HV * kD,
+                 work.valid(index), l.group, l.t);
     ptx::wgmma_pin(state.S);
     ptx::wgmma_pin(v_new);
     ptx::wgmma_pin(out);

@@ -5,15 +5,17 @@
 //       two warps   A_10, then X_10              two warps   the diagonal halves
 // and the last warps of a team load the next item's k and q as soon as the last head has multiplied its own, and make its
 // gates: those of P, of X alone two more.
-// shared: a PrepareSmem90 a team, with inverse norms of q and k when asked.
-// The kernels behind may start once every block has (griddepcontrol); they find an item's X where there[item] is 1, and P,
-// where one launch makes all, with it. A launch of P alone starts so itself.
+// shared: a PrepareSmem90 a team
+// The kernels behind may start once every block has (griddepcontrol); they find an item's X where there[item] says so, and
+// P, where one launch makes all, with it. A launch of P alone starts so itself.
 #pragma once
 #include "kernels/device/ptx/flag.cuh"
 #include "kernels/device/ptx/griddepcontrol.cuh"
 #include "kernels/gdn/chunk_sm90_factors.cuh"
 
 namespace deltagauge::kernels::gdn::chunk_sm90 {
+
+inline constexpr int kClearThreads = 256;
 
 enum class Part { all, X, P };  // X: with the gates of a record
 
@@ -41,10 +43,10 @@ struct alignas(1024) PrepareSmem90 {
   std::conditional_t<Team<kPart>::X, KeySide, NoSide> of_k;
   std::conditional_t<Team<kPart>::P, QuerySide<Io, kD>, NoSide> of_q;
   ChunkGates gates[4];  // of up to four value heads
-  // Of the item and the next one, in turn, as they are asked for.
-  InverseNorms<kC> norms[2];
-  std::uint32_t scaled[2][2][Team<kPart>::loaders];  // of k, of q: whether rows of a loading warp are
-  Chunk chunks[2];                                   // the item's and the next one's, in turn
+  Chunk chunks[2];      // the item's and the next one's, in turn
+  // Where q and k are to be normalised:
+  InverseNorms<kC> norms;
+  std::uint32_t past[2][2];  // of k, of q: whether rows of a half must be scaled
 };
 
 // The team's; each stands at one of three, so that teams never meet.
@@ -73,13 +75,29 @@ __device__ inline void store_gates(const GateSums<2>& of, ChunkGates& gates) {
   }
 }
 
-// For debugging: X, by a team.
+// One warp: the sums again.
+__device__ inline GateSums<2> sums_of(const ChunkGates& gates) {
+  GateSums<2> of;
+  const float end = gates.half[1].hi[kHalf - 1], rest = gates.half[1].lo[kHalf - 1];
+#pragma unroll
+  for (int e = 0; e < 2; ++e) {
+    const int lane = ptx::lane_id(), i = 2 * (lane % 16) + e;
+    const HalfGates& half = gates.half[lane / 16];
+    of.hi[e] = half.hi[i], of.lo[e] = half.lo[i], of.beta[e] = half.beta[i];
+    of.in[e] = ptx::ex2(of.hi[e] + of.lo[e]);
+    of.out[e] = ptx::ex2((end - of.hi[e]) + (rest - of.lo[e]));
+  }
+  return of;
+}
+
+// For debugging: X, by a team. norms: 1 / |k_i|, or null: k is used as it is.
 template <int kThreads>
-__device__ void tap_inverse(const Inverse90& X, float* tap) {
+__device__ void tap_inverse(const Inverse90& X, const float* norms, float* tap) {
   for (int at = threadIdx.x % kThreads; at < kC * kC; at += kThreads) {
     const int i = at / kC, j = at % kC;
     const float* half = i < kHalf ? X.D0 : j < kHalf ? X.X10 : X.D1;
-    tap[at] = i < kHalf && j >= kHalf ? 0.0f : half[place(i % kHalf, j % kHalf)];
+    const float x = i < kHalf && j >= kHalf ? 0.0f : half[place(i % kHalf, j % kHalf)];
+    tap[at] = norms != nullptr && i != j ? x * norms[j] / norms[i] : x;
   }
 }
 
@@ -90,65 +108,98 @@ __device__ void clear(T& tiles) {
   for (int i = threadIdx.x % kThreads; i < static_cast<int>(sizeof tiles / 16); i += kThreads) at[i] = uint4{};
 }
 
-// Warp w: its part of a value head's factors. products: k k^T or q k^T of it, times inverse norms where kNorms; made where
-// fresh, else those of the value head before. multiplied() stands behind the last use of k and q, and in front of the first
-// write to the factors.
-template <bool kNorms, class Io, int kD, Part kPart, class After>
-__device__ void make_factors(PrepareSmem90<Io, kD, kPart>& smem, const ChunkGates& gates, const InverseNorms<kC>& norms,
-                             float scale, int w, const TeamBarriers<Team<kPart>::threads>& barriers, HalfProducts& products,
-                             bool fresh, After multiplied) {
+// What a warp of a team multiplies and makes.
+template <Part kPart>
+struct Role {
+  bool of_X, of_P, diagonal;  // else below the halves
+  int r;                      // the half, or rows 16 r .. of the second one
+  __device__ explicit Role(int w) {
+    constexpr int kFirstOfP = Team<kPart>::X ? 4 : 0;
+    of_X = Team<kPart>::X && w < 4, of_P = Team<kPart>::P && !of_X;
+    diagonal = of_X ? w < 2 : w >= kFirstOfP + 2;
+    r = w % 2;
+  }
+};
+// A warp's products k k^T or q k^T of an item, alike for all value heads of the group.
+template <class Io, int kD, Part kPart>
+__device__ void multiply(const PrepareSmem90<Io, kD, kPart>& smem, const Role<kPart>& role, HalfProducts& products) {
   auto& row_products = reinterpret_cast<RowProducts&>(products);
   const Io* k = smem.k.tiles[0];
-  const float *k_norms = norms.k, *q_norms = norms.q;
   constexpr int kSecond = kHalf * 64, kRow = 16 * 64;  // elements to the second half of a tile, and to its next 16 rows
-  constexpr int kFirstOfP = Team<kPart>::X ? 4 : 0;
-  const int r = w % 2, first = kHalf * r, below = kHalf + 16 * r;  // first row
+  const int half = role.r * kSecond, below = kSecond + role.r * kRow;
+  if (role.of_X)
+    role.diagonal ? multiply_half<Io, kD, false>(k + half, nullptr, products)
+                  : multiply_row<Io, kD>(k + below, k, row_products);
+  if constexpr (Team<kPart>::P) {
+    const Io* q = smem.of_q.q.tiles[0];
+    if (role.of_P)
+      role.diagonal ? multiply_half<Io, kD, true>(k + half, q + half, products)
+                    : multiply_row<Io, kD>(q + below, k, row_products);
+  }
+}
+// Inverse norms of an item by the warps of diagonal halves: of k, which is in k k^T, and of q. again: once rows have been
+// scaled.
+template <class Io, int kD, Part kPart>
+__device__ void make_norms(PrepareSmem90<Io, kD, kPart>& smem, const Role<kPart>& role, const HalfProducts& products,
+                           bool again) {
+  if (!role.diagonal) return;
+  const auto make = [&](const auto& first, const auto& second, float* norms, std::uint32_t& past) {
+    const bool any = inverse_norms<Io>(first, second, again, norms + kHalf * role.r);
+    if (ptx::lane_id() == 0 && !again) past = any;
+  };
+  if (role.of_X) make(products[0], products[2], smem.norms.k, smem.past[0][role.r]);
+  if constexpr (Team<kPart>::P) {
+    if (!role.of_P) return;
+    Squares<2> squares;
+    square_rows<Io, kD>(smem.of_q.q.tiles[0] + role.r * kHalf * 64, squares);
+    make(squares[0], squares[1], smem.norms.q, smem.past[1][role.r]);
+  }
+}
+// A warp's part of a value head's factors from its products.
+template <bool kNorms, class Io, int kD, Part kPart>
+__device__ void make_factors(PrepareSmem90<Io, kD, kPart>& smem, const ChunkGates& gates, float scale,
+                             const Role<kPart>& role, const TeamBarriers<Team<kPart>::threads>& barriers,
+                             const HalfProducts& products) {
+  auto& row_products = reinterpret_cast<const RowProducts&>(products);
+  const int r = role.r;
   const HalfGates& half = gates.half[r];
+  const auto beta = [&](int i) {
+    const float norm = kNorms ? smem.norms.k[i] : 1.0f;
+    return norm * norm * gates.half[i / kHalf].beta[i % kHalf];
+  };
+  const auto scale_of = [&](int i) { return kNorms ? scale * smem.norms.q[i] : scale; };
   if constexpr (Team<kPart>::X) {
     KeySide& of = smem.of_k;
-    if (w < 2) {
-      if (fresh) {
-        multiply_half<Io, kD, false>(k + r * kSecond, nullptr, products);
-        if constexpr (kNorms) to_unit(products, k_norms + first, k_norms + first);
-      }
-      multiplied();
-      make_half_X(products, half, {half.hi, half.lo}, of.blocks[r], r == 0 ? of.X.D0 : of.X.D1,
-                  r == 0 ? of.transposed : nullptr);
+    if (role.of_X && role.diagonal) {
+      make_half_X(
+          products, half, [&](int i) { return beta(kHalf * r + i); }, of.blocks[r], r == 0 ? of.X.D0 : of.X.D1,
+          r == 0 ? of.transposed : nullptr);
       return barriers.inverses_there();
     }
-    if (w < 4) {
-      if (fresh) {
-        multiply_row<Io, kD>(k + kSecond + r * kRow, k, row_products);
-        if constexpr (kNorms) to_unit(row_products, k_norms + below, k_norms);
-      }
-      multiplied();
-      make_below(row_products, gates, gates.half[1].beta + 16 * r, scale, r, of.X.X10);
+    if (role.of_X) {
+      make_below(
+          row_products, gates, [&](int i) { return beta(kHalf + 16 * r + i); }, r, of.X.X10);
       barriers.inverses();
       return make_X10(of.X.X10, of.transposed, of.X.D1, r, [&] { barriers.X10(); });
     }
   }
   if constexpr (Team<kPart>::P) {
-    const Io* q = smem.of_q.q.tiles[0];
     Masked90& P = smem.of_q.P;
-    if (w < kFirstOfP + 2) {
-      if (fresh) {
-        multiply_row<Io, kD>(q + kSecond + r * kRow, k, row_products);
-        if constexpr (kNorms) to_unit(row_products, q_norms + below, k_norms);
-      }
-      multiplied();
-      make_below(row_products, gates, nullptr, scale, r, P.P0 + kHalf * kHalf);
-    } else {
-      if (fresh) {
-        multiply_half<Io, kD, true>(k + r * kSecond, q + r * kSecond, products);
-        if constexpr (kNorms) to_unit(products, q_norms + first, k_norms + first);
-      }
-      multiplied();
+    if (role.diagonal)
       make_half_P(
-          products, half, {half.hi, half.lo}, [&](int) { return scale; }, r == 0 ? P.P0 : P.P1);
-    }
-  } else {
-    multiplied();
+          products, half, [&](int i) { return scale_of(kHalf * r + i); }, r == 0 ? P.P0 : P.P1);
+    else
+      make_below(
+          row_products, gates, [&](int i) { return scale_of(kHalf + 16 * r + i); }, r, P.P0 + kHalf * kHalf);
   }
+}
+
+// In front of it: no item is there yet. Io: any, so that there is one in each file.
+template <class Io>
+__global__ void __launch_bounds__(kClearThreads) clear_flags(const __grid_constant__ Params p) {
+  ptx::launch_dependents();
+  const std::int64_t item = std::int64_t{blockIdx.x} * kClearThreads + threadIdx.x;
+  if (item < p.slots * p.args.HK) p.there[item] = 0;
 }
 
 // kNorms: q and k are to be normalised.
@@ -157,9 +208,13 @@ __global__ void __launch_bounds__(Team<kPart>::count* Team<kPart>::threads, 1) p
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
   using Of = Team<kPart>;
   extern __shared__ __align__(1024) char shared[];
-  ptx::launch_dependents();
+  if (kPart == Part::P || threadIdx.x == 0) {
+    if (kPart != Part::P) ptx::wait_for_dependency();  // those behind must not find old flags
+    ptx::launch_dependents();
+  }
   const int team = __shfl_sync(kAll, threadIdx.x / Of::threads, 0), w = __shfl_sync(kAll, threadIdx.x / 32 % Of::warps, 0);
-  constexpr int kFirst = Of::warps - Of::loaders;                                      // of those that load
+  constexpr int kFirst = Of::warps - Of::loaders;  // of those that load
+  const Role<kPart> role(w);
   const bool loads = w >= kFirst, elected = threadIdx.x % Of::threads == 32 * kFirst;  // elected: the thread that stores
   auto& smem = reinterpret_cast<PrepareSmem90<Io, kD, kPart>*>(shared)[team];
   using Barriers = TeamBarriers<Of::threads>;
@@ -171,19 +226,16 @@ __global__ void __launch_bounds__(Team<kPart>::count* Team<kPart>::threads, 1) p
   const auto records_at = [&](unsigned of) {  // of the group's value heads
     return records_of<Record90>(p) + of / HK * a.HV + of % HK * group;
   };
-  const auto scaled = [&](int of, int turn) {  // of: 0 k, 1 q
-    std::uint32_t any = 0;
-    for (const std::uint32_t rows : smem.scaled[turn][of]) any |= rows;
-    return any != 0;
-  };
-  unsigned stored = items;  // the item whose records are on their way to global memory
+  unsigned stored = items;                          // the item whose records are on their way to global memory
+  std::uint32_t of_stored = kThere, said = kThere;  // of it and of the item
   const auto announce = [&](unsigned next) {
     if (!Of::X || !elected) return;
     if (stored < items) {
+      ptx::wait_for_dependency();  // for flags that are clear
       ptx::bulk_store_wait_done();
-      ptx::release(&p.there[stored]);
+      ptx::release(&p.there[stored], of_stored);
     }
-    stored = next;
+    stored = next, of_stored = said;
   };
 
   // Above the diagonals nothing is ever written.
@@ -195,6 +247,7 @@ __global__ void __launch_bounds__(Team<kPart>::count* Team<kPart>::threads, 1) p
   GateSums<2> sums[kEach] = {};  // of the value heads of the coming four that this warp makes gates of
   bool sums_there[kEach] = {};   // where there are such
   HalfProducts products;         // alike for all value heads of a group
+  std::uint32_t seen = 0;        // P alone: what X said of the next item
   unsigned item = items, next = blockIdx.x + gridDim.x * team;
   for (int turn = 1;; turn ^= 1) {
     Chunk& at = smem.chunks[turn];
@@ -213,33 +266,44 @@ __global__ void __launch_bounds__(Team<kPart>::count* Team<kPart>::threads, 1) p
         if (head == 0) {
           rows = at.rows;
           if (rows > 0) heads = group;
-          if (kNorms && rows > 0 && w < 4) {  // rows 32 (w % 2) .. of k, of q
-            const int row = 32 * (w % 2) + threadIdx.x % 32, side = w / 2;
-            const std::int64_t own = first_of(at, item) + row * stride;
-            if (Of::X && side == 0 && row < rows && scaled(0, turn)) smem.k.store(row, static_cast<Io*>(p.k_unit) + own);
-            if constexpr (Of::P)
-              if (side == 1 && row < rows && scaled(1, turn)) smem.of_q.q.store(row, static_cast<Io*>(p.q_unit) + own);
-          }
-        }
-        if (kNorms && loads) {
-#pragma unroll
-          for (int e = 0; e < kEach; ++e) {
-            if (!sums_there[e]) continue;
-            VectorsOf<kC>& vectors = records_at(item)[head + w - kFirst + Of::loaders * e].vectors;
-            store_vectors<Of::X, Of::P>(sums[e], a.scale, &smem.norms[turn], vectors);
-            if (threadIdx.x % 32 != 0) continue;
-            if (Of::X) vectors.k_scaled = scaled(0, turn);
-            if (Of::P) vectors.q_scaled = scaled(1, turn);
-          }
+          said = kThere;
         }
       }
-      if (rows > 0)
-        make_factors<kNorms>(smem, smem.gates[head % 4], smem.norms[turn], a.scale, w, barriers, products,
-                             kPart == Part::all || head == 0, [&] {
-                               if (elected) ptx::bulk_store_wait();
-                               barriers.all();  // the head has multiplied, the last one's factors have been read
-                             });
+      if (rows > 0) {
+        const bool fresh = kPart == Part::all || head == 0;
+        for (bool again = false;; again = true) {
+          if (fresh) multiply<Io, kD>(smem, role, products);
+          if (kNorms && head == 0) make_norms<Io, kD>(smem, role, products, again);
+          if (elected) ptx::bulk_store_wait();
+          barriers.all();  // the head has multiplied, the last one's factors have been read
+          if (!kNorms || head > 0 || again) break;
+          const bool k_past = Of::X && (smem.past[0][0] | smem.past[0][1]) != 0,
+                     q_past = Of::P && (smem.past[1][0] | smem.past[1][1]) != 0;
+          said = kThere | (k_past ? kScaledK : 0) | (q_past ? kScaledQ : 0);
+          if (said == kThere) break;
+          if (!Of::X && elected) ptx::release(&p.there[item], kScaledQ);
+          const std::int64_t own = first_of(at, item);
+          if (k_past) smem.k.template scale<Of::threads>(smem.norms.k, rows, static_cast<Io*>(p.k_unit) + own, stride);
+          if constexpr (Of::P)
+            if (q_past)
+              smem.of_q.q.template scale<Of::threads>(smem.norms.q, rows, static_cast<Io*>(p.q_unit) + own, stride);
+          barriers.all();  // such rows are scaled
+        }
+        if constexpr (kNorms) {
+          if (loads && head % 4 == 0) {
+#pragma unroll
+            for (int e = 0; e < kEach; ++e) {
+              const int of = w - kFirst + Of::loaders * e;
+              if (sums_there[e])
+                store_vectors<Of::X, Of::P>(sums_of(smem.gates[of]), a.scale, &smem.norms,
+                                            records_at(item)[head + of].vectors);
+            }
+          }
+        }
+        make_factors<kNorms>(smem, smem.gates[head % 4], a.scale, role, barriers, products);
+      }
       if (head == 0 && item < items) announce(item);  // an empty one, too: where offsets decrease, states may wait for it
+      if (kNorms && !Of::X && head == 0 && next < items) seen = *static_cast<const volatile std::uint32_t*>(p.there + next);
       const bool last = head + 1 == heads;
       if (loads && (last ? next < items : head % 4 == 3)) {
         const unsigned of = last ? next : item;
@@ -249,7 +313,12 @@ __global__ void __launch_bounds__(Team<kPart>::count* Team<kPart>::threads, 1) p
           if (elected) smem.chunks[turn ^ 1] = chunk;
           if (chunk.rows > 0) {
             const std::int64_t first = first_of(chunk, of);
-            smem.k.template load<32 * Of::loaders>(static_cast<const Io*>(a.k) + first, stride, chunk.rows);
+            const void* k = a.k;
+            if (kNorms && !Of::X) {  // P of keys as X has left them
+              if ((seen & (kThere | kScaledK)) != kThere) seen = ptx::FlagRun(p.there + of, 1, 1).acquire<false>(0);
+              if (seen & kScaledK) k = p.k_unit;
+            }
+            smem.k.template load<32 * Of::loaders>(static_cast<const Io*>(k) + first, stride, chunk.rows);
             if constexpr (Of::P)
               smem.of_q.q.template load<32 * Of::loaders>(static_cast<const Io*>(a.q) + first, stride, chunk.rows);
           }
@@ -263,18 +332,6 @@ __global__ void __launch_bounds__(Team<kPart>::count* Team<kPart>::threads, 1) p
           sums[e] = sum_gates(read_gates<2>(a, chunk.begin, chunk.rows, h));
           if constexpr (!kNorms) store_vectors<Of::X, Of::P>(sums[e], a.scale, nullptr, records_at(of)[own].vectors);
         }
-        if (kNorms && last && chunk.rows > 0) {
-          constexpr int kLoading = 32 * Of::loaders;
-          auto& norms = smem.norms[turn ^ 1];
-          auto& scaled = smem.scaled[turn ^ 1];
-          ptx::cp_async_wait<0>();
-          const bool k = smem.k.template norms<kLoading>(norms.k);
-          if (threadIdx.x % 32 == 0) scaled[0][w - kFirst] = k;
-          if constexpr (Of::P) {
-            const bool q = smem.of_q.q.template norms<kLoading>(norms.q);
-            if (threadIdx.x % 32 == 0) scaled[1][w - kFirst] = q;
-          }
-        }
       }
       if (rows <= 0) continue;
       ptx::fence_async_shared();
@@ -284,9 +341,12 @@ __global__ void __launch_bounds__(Team<kPart>::count* Team<kPart>::threads, 1) p
         if (elected) ptx::bulk_store(&record.P, &smem.of_q.P, sizeof record.P);
       if constexpr (Of::X) {
         float* tap = tap_of(p, at.n, at.index, item % HK * group + head);
-        if (tap != nullptr) tap_inverse<Of::threads>(smem.of_k.X, tap);
+        if (tap != nullptr) tap_inverse<Of::threads>(smem.of_k.X, kNorms ? smem.norms.k : nullptr, tap);
+        const bool norms = kNorms && a.tap_v_new != nullptr;
+        if (norms)
+          for (int i = ptx::thread_id() % Of::threads; i < kC; i += Of::threads) record.k_norms[i] = smem.norms.k[i];
         if (elected) ptx::bulk_store(&record.X, &smem.of_k.X, sizeof record.X);
-        if (tap != nullptr) barriers.all();  // the tap has read the factors
+        if (tap != nullptr || norms) barriers.all();  // the taps have been written
       }
     }
     if (next >= items) break;

@@ -84,10 +84,9 @@ __global__ void __launch_bounds__(Shape::threads, 1)
     segments(const __grid_constant__ Params p, const __grid_constant__ Maps90 maps, const __grid_constant__ Segments of) {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
   extern __shared__ __align__(1024) char shared[];
-  ptx::wait_for_dependency();  // for the states that segments start from
   SegmentWork work;
   const int column = static_cast<int>(blockIdx.x % Shape::splits) * 64;
-  if (!find_segment<Io, Shape::D>(p, of, blockIdx.x / Shape::splits, column, 64, work)) return;
+  if (!find_segment<Io, Shape::D>(p, of, blockIdx.x / Shape::splits, column, 64, work)) return ptx::wait_for_dependency();
   run_states<Io, Shape, kTaps>(p, maps, work, *reinterpret_cast<Smem90<Io, Shape>*>(shared));
 #else
   __trap();  // variants.cc offers this where it was built for sm_90a only

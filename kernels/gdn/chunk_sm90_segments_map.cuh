@@ -2,7 +2,7 @@
 // only o needs: B are V rows from zero, of a first segment from the sequence's own state; A are K rows from the identity
 // with v = 0. A chunk: S k^T; resid; resid X^T, while S decays; u k.
 // grid: x = (place * HV + h) * 2 splits + block of 64 * states rows, those of B first
-// block: warpgroups, first those of the states, then the loader, of which one thread loads        shared: MapSmem
+// block: warpgroups, first those of the states, then the loader, of which one warp loads        shared: MapSmem
 // It may start while prepare runs, and waits for each record. The segments are full, so that all chunks are.
 #pragma once
 #include "kernels/gdn/chunk_sm90_segments.cuh"
@@ -44,22 +44,24 @@ struct alignas(1024) MapSmem {
   }
 };
 
-// One thread.
+// A warp; all its lanes go through the waits.
 template <class Io, class Shape>
 __device__ void load_map_chunks(const Params& p, const Maps90& maps, const Work& work, bool transition,
                                 MapSmem<Io, Shape>& smem) {
   const Args& a = p.args;
-  const auto [records, there] = Records90(p, work);
+  auto [records, there] = Records90(p, work);
+  const bool elected = threadIdx.x % 32 == 0;
   constexpr auto kVectors = static_cast<std::uint32_t>(offsetof(Vectors90, decay_read));  // P's, which may come later
   Turn<Shape::stages> turn;
   for (int chunk = 0; chunk < work.chunks; ++chunk, turn.next()) {
     auto& stage = smem.stages[turn.stage];
     const Record90& from = records[chunk * a.HV];
     const int row = static_cast<int>(work.begin) + chunk * kC;
-    ptx::acquire(&there[chunk * a.HK]);
+    const std::uint32_t said = there.acquire(chunk);  // while the stage is still in use
     if (chunk >= Shape::stages) stage.read.wait_asleep(turn.parity ^ 1);
+    if (!elected) continue;
     stage.full.arrive_expect(sizeof stage.k + sizeof stage.X + kVectors + (transition ? 0 : sizeof stage.v));
-    stage.k.load(a.l2norm && from.vectors.k_scaled ? maps.k_scaled : maps.k, row, static_cast<int>(work.hk), stage.full);
+    stage.k.load(said & kScaledK ? maps.k_scaled : maps.k, row, static_cast<int>(work.hk), stage.full);
     ptx::bulk_load(&stage.X, &from.X, sizeof from.X, stage.full);
     ptx::bulk_load(&stage.vectors, &from.vectors, kVectors, stage.full);
     if (!transition) {
@@ -186,8 +188,7 @@ __global__ void __launch_bounds__(Shape::threads, 1)
   } else {
     if constexpr (Shape::share_registers) ptx::setmaxnreg_dec<Shape::loader_registers>();
     if (threadIdx.x % kGroup >= 32) return;
-    if (threadIdx.x % 32 == 0) load_map_chunks<Io, Shape>(p, maps, work, transition, smem);
-    __syncwarp();
+    load_map_chunks<Io, Shape>(p, maps, work, transition, smem);
     ptx::barrier_sync<kEnd>(1);  // the states are done: a warp that waits for the first kernel holds up the others
     ptx::wait_for_dependency();  // so that what follows this kernel finds the first one ended, too
   }

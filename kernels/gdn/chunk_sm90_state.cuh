@@ -29,15 +29,16 @@ struct alignas(1024) Smem90 {
   } stages[Shape::stages];
 };
 
-// Chunk i of the work's finds its record at records[i * HV], and whether that is there at there[i * HK].
+// Chunk i of the work's finds its record at records[i * HV]; there: what the first kernel says of it.
 struct Records90 {
   const Record90* records;
-  const std::uint32_t* there;
-  __device__ Records90(const Params& p, const Work& work) {
-    const std::int64_t slot = first_slot(work.begin, work.n);
-    records = records_of<Record90>(p) + slot * p.args.HV + work.h;
-    there = p.there + slot * p.args.HK + work.hk;
-  }
+  ptx::FlagRun there;
+  __device__ Records90(const Params& p, const Work& work) : Records90(p, work, first_slot(work.begin, work.n)) {}
+
+ private:
+  __device__ Records90(const Params& p, const Work& work, std::int64_t slot)
+      : records(records_of<Record90>(p) + slot * p.args.HV + work.h),
+        there(p.there + slot * p.args.HK + work.hk, p.args.HK, work.chunks) {}
 };
 
 // The loading warp. The rows of a chunk that is not full it copies itself: the rest of a box would be rows of other
@@ -48,37 +49,34 @@ __device__ void run_loader(const Params& p, const Maps90& maps, const Work& work
   const Args& a = p.args;
   const bool elected = threadIdx.x % 32 == 0;
   const int h = static_cast<int>(work.h), hk = static_cast<int>(work.hk);
-  const auto [records, there] = Records90(p, work);
-  const auto k_scaled = [&](const Record90& of) { return a.l2norm && of.vectors.k_scaled != 0; };
-  const auto q_scaled = [&](const Record90& of) { return a.l2norm && of.vectors.q_scaled != 0; };
+  auto [records, there] = Records90(p, work);
   Turn<Shape::stages> turn;
   for (int chunk = 0; chunk < work.chunks; ++chunk, turn.next()) {
     auto& stage = smem.stages[turn.stage];
     const int valid = work.valid(chunk), row = static_cast<int>(work.begin) + chunk * kC;
     const bool full = valid == kC;
-    stage.read.wait_asleep(turn.parity ^ 1);
     const Record90& from = records[chunk * a.HV];
+    const std::uint32_t said = there.acquire(chunk);  // while the stage is still in use
+    stage.read.wait_asleep(turn.parity ^ 1);
     if (elected) {
-      ptx::acquire(&there[chunk * a.HK]);
       stage.full.arrive_expect(sizeof from.X + sizeof from.P + sizeof from.vectors +
                                (full ? sizeof stage.k + sizeof stage.q + sizeof stage.v : 0));
       ptx::bulk_load(stage.factors.D0, &from, offsetof(Record90, P) + sizeof from.P.P0, stage.full);
       ptx::bulk_load(stage.factors.P1, from.P.P1, sizeof from.P.P1, stage.full);
       ptx::bulk_load(&stage.vectors, &from.vectors, sizeof from.vectors, stage.full);
       if (full) {
-        stage.k.load(k_scaled(from) ? maps.k_scaled : maps.k, row, hk, stage.full);
-        stage.q.load(q_scaled(from) ? maps.q_scaled : maps.q, row, hk, stage.full);
+        stage.k.load(said & kScaledK ? maps.k_scaled : maps.k, row, hk, stage.full);
+        stage.q.load(said & kScaledQ ? maps.q_scaled : maps.q, row, hk, stage.full);
       }
     }
-    __syncwarp();  // the record is there
     stage.done.wait_asleep(turn.parity ^ 1);
     if (full) {
       if (elected) ptx::tensor_load(stage.v, maps.v, row, h, work.column, stage.full);
     } else {
       const std::int64_t key = (std::int64_t{row} * a.HK + hk) * kD,
                          value = (std::int64_t{row} * a.HV + h) * kD + work.column;
-      stage.k.template load<32>(static_cast<const Io*>(k_scaled(from) ? p.k_unit : a.k) + key, a.HK * kD, valid);
-      stage.q.template load<32>(static_cast<const Io*>(q_scaled(from) ? p.q_unit : a.q) + key, a.HK * kD, valid);
+      stage.k.template load<32>(static_cast<const Io*>(said & kScaledK ? p.k_unit : a.k) + key, a.HK * kD, valid);
+      stage.q.template load<32>(static_cast<const Io*>(said & kScaledQ ? p.q_unit : a.q) + key, a.HK * kD, valid);
       Tile<64>::load<kC, 32>(shared_address(stage.v), static_cast<const Io*>(a.v) + value, a.HV * kD, valid);
       ptx::cp_async_commit();
       ptx::cp_async_wait<0>();
@@ -103,6 +101,7 @@ __device__ void run_states(const Params& p, const Maps90& maps, const W& work, S
   for (auto& stage : smem.stages) stage.factors.clear_zeros(threadIdx.x, Shape::threads);
   ptx::fence_async_shared();
   __syncthreads();  // the barriers and zeros are there
+  if constexpr (W::waits) ptx::wait_for_dependency();
   if (threadIdx.x < kGroup) {
     run_state<Io, Shape::D, Shape::stages, kTaps>(p, maps, work, work.column, 1, [&](const auto& turn) {
       auto& stage = smem.stages[turn.stage];

@@ -32,6 +32,7 @@ struct WorkOf {
   StateSlot slot;
   static constexpr int first = 0;  // as SegmentWork has them
   static constexpr const float* entry = nullptr;
+  static constexpr bool waits = false;
   __device__ int valid(int chunk) const {
     const std::int64_t left = end - begin - std::int64_t{chunk} * kTokens;
     return static_cast<int>(left < kTokens ? left : kTokens);
@@ -40,8 +41,9 @@ struct WorkOf {
 using Work = WorkOf<kC>;
 // A segment of a sequence (chunk_sm90_segments.cuh).
 struct SegmentWork : Work {
-  int first;           // the chunk of the sequence that it starts with
-  const float* entry;  // [V, K] that the head starts from, or null: as the sequence does
+  int first;                           // the chunk of the sequence that it starts with
+  const float* entry;                  // [V, K] that the head starts from, or null: as the sequence does
+  static constexpr bool waits = true;  // for the kernel ahead
 };
 // Of pair n * HV + h; false when the sequence has no slot: then o of the block's V rows is zeroed and nothing is left to do.
 template <class Io, int kTokens>
@@ -228,6 +230,15 @@ __device__ void load_pairs(const float (&from)[8 * kCount], int t, float2 (&to)[
   for (int i = 0; i < kCount; ++i) to[i] = *reinterpret_cast<const float2*>(&from[8 * i + 2 * t]);
 }
 
+// For debugging: v_new as the tensor core takes it, from v_new over |k_i| unless norms is null.
+struct CutRow {
+  const float* norms;
+  __device__ float operator()(float x, int row) const {
+    const float cut = __uint_as_float(__float_as_uint(x) & ~0x1fffu);
+    return norms != nullptr ? cut / norms[row] : cut;
+  }
+};
+
 // A warpgroup: V rows column .. column + 63 through all chunks. barrier: one of its own. at(turn) is where it finds the
 // chunk of a turn. kTaps: for
 // debugging, S before each chunk and v_new to where the arguments want them. No branch stands around products that are under
@@ -324,10 +335,11 @@ __device__ void run_state(const Params& p, const Maps90& maps, const W& work, in
     for (int e = 0; e < 4 * (kC / 8); ++e) v_new[e / 4][e % 4] *= kTf32Up;
     if constexpr (kTaps)
       if (a.tap_v_new != nullptr)
-        tap_rows(
-            v_new, [](float x) { return __uint_as_float(__float_as_uint(x) & ~0x1fffu); },
-            a.tap_v_new + ((work.begin + std::int64_t{index} * kC) * a.HV + work.h) * kD + own, a.HV * kD, work.valid(index),
-            l.group, l.t);
+        tap_rows(v_new,
+                 CutRow{a.l2norm ? records_of<Record90>(p)[(first_slot(work.begin, work.n) + index) * a.HV + work.h].k_norms
+                                 : nullptr},
+                 a.tap_v_new + ((work.begin + std::int64_t{index} * kC) * a.HV + work.h) * kD + own, a.HV * kD,
+                 work.valid(index), l.group, l.t);
     ptx::wgmma_wait<1>();  // S q^T
     ptx::wgmma_pin(o);
     if (whole == 0.0f) forget<kC / 8>(o, vectors.decay_in, l.t);

@@ -109,7 +109,7 @@ struct WaitForPhase final : Condition {
 struct WaitForFlag final : Condition {
   const std::uint32_t* flag;
   explicit WaitForFlag(const std::uint32_t* f) : flag(f) {}
-  bool ready() override { return *flag != 0; }
+  bool ready() override { return (*flag & 1) != 0; }
   std::string describe() const override { return "a flag in global memory"; }
 };
 
@@ -226,10 +226,11 @@ void mbarrier_wait(std::uint64_t* word, std::uint32_t parity) {
   take_phase(condition.barrier);
 }
 
-void release(std::uint32_t* flag) { *flag = 1; }
-void acquire(const std::uint32_t* flag) {
+void release(std::uint32_t* flag, std::uint32_t bits) { *flag |= bits; }
+std::uint32_t acquire(const std::uint32_t* flag) {
   WaitForFlag condition(flag);
   wait(condition);
+  return *flag;
 }
 void wait_for_dependency() {
   WaitForKernel condition;

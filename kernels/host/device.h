@@ -56,8 +56,8 @@ void tensor_store(const Box& box, const void* shared);
 
 // Fences, flags and dependent launches.
 void fence_async();  // fence.proxy.async, fence.mbarrier_init
-void release(std::uint32_t* flag);
-void acquire(const std::uint32_t* flag);
+void release(std::uint32_t* flag, std::uint32_t bits);
+std::uint32_t acquire(const std::uint32_t* flag);
 void wait_for_dependency();
 void launch_dependents();
 

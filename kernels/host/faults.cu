@@ -88,7 +88,7 @@ __global__ void consume(const __grid_constant__ Params p) {
       const int stage = turn % 2;
       const std::uint32_t parity = turn / 2 % 2;
       if (turn >= 2) smem.free[stage].wait(kFault == Fault::parity ? parity : parity ^ 1);
-      if constexpr (kFault != Fault::flag) ptx::acquire(&p.there[turn]);
+      if constexpr (kFault != Fault::flag) ptx::FlagRun(p.there, 1, kFaultTurns).acquire(turn);
       smem.full[stage].arrive_expect(kBytes);
       ptx::bulk_load(smem.tile[stage], p.tiles + turn * kElements, kBytes, smem.full[stage]);
     }

@@ -37,8 +37,6 @@ inline unsigned __byte_perm(unsigned a, unsigned b, unsigned select) {
 }
 inline long long __double2ll_rn(double x) { return std::isnan(x) ? INT64_MIN : std::llrint(x); }
 inline float __fdividef(float a, float b) { return a / b; }
-inline float __fadd_rn(float a, float b) { return a + b; }
-inline float __fmul_rn(float a, float b) { return a * b; }
 inline float rsqrtf(float x) { return 1.0f / std::sqrt(x); }
 template <class T>
 T __ldcs(const T* from) {
