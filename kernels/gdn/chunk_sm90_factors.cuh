@@ -23,10 +23,6 @@ struct Lane {
 // and P v_new need no norm of k. 1 / |q_i| goes into rows of P. Sums of squares are diagonals of products. Past 2^126
 // products could pass FP32: a row whose inverse norm is below kLeastNorm is multiplied by 2^-96, which is exact but for
 // elements of no weight.
-template <int kTokens>
-struct alignas(16) InverseNorms {
-  float k[kTokens], q[kTokens];
-};
 inline constexpr float kLeastNorm = 0x1p-63f;
 // Of 8 elements of a row.
 template <class Io>
@@ -93,19 +89,19 @@ __device__ float from_middle(const GateSums<kEach>& of, int e, int middle, bool 
 }
 // One warp: what goes with k and with q.
 template <bool kK, bool kQ, int kEach>
-__device__ void store_vectors(const GateSums<kEach>& of, float scale, const InverseNorms<32 * kEach>* norms,
+__device__ void store_vectors(const GateSums<kEach>& of, float scale, const float* k_norms, const float* q_norms,
                               VectorsOf<32 * kEach>& vectors) {
   const int lane = threadIdx.x % 32;
 #pragma unroll
   for (int e = 0; e < kEach; ++e) {
     const int i = kEach * lane + e;
     if constexpr (kK) {
-      const float r = norms ? norms->k[i] : 1.0f;
+      const float r = k_norms ? k_norms[i] : 1.0f;
       vectors.beta[i] = r * (kTf32Up * of.beta[e]);
       vectors.decay_in[i] = r * of.in[e];
       vectors.decay_out[i] = of.out[e];
     }
-    if constexpr (kQ) vectors.decay_read[i] = (norms ? norms->q[i] : 1.0f) * (scale * of.in[e]);
+    if constexpr (kQ) vectors.decay_read[i] = (q_norms ? q_norms[i] : 1.0f) * (scale * of.in[e]);
   }
   if (kK && lane == 31) vectors.whole = of.in[kEach - 1];
 }
@@ -282,11 +278,10 @@ __device__ void make_half_P(const HalfProducts& products, const HalfGates& gates
 
 // Blocks of A in f32, then those on the diagonal as the inverses of I + A_II.
 struct alignas(16) HalfBlocks {
-  struct {
-    Block at;
-    float apart[16];  // lanes of both halves of a warp fall into different banks
-  } diagonal[2];
-  Block below;
+  Block first;
+  float apart[16];  // lanes of both halves of a warp fall into different banks
+  Block second, below;
+  __device__ Block& diagonal(int i) { return i == 0 ? first : second; }
 };
 
 // One warp: X of 32 tokens to tile X and, unless null, X^T to another, from k k^T and beta as decay_half takes it. X_II by
@@ -297,11 +292,11 @@ __device__ void make_half_X(const HalfProducts& products, const HalfGates& gates
                             float* transposed) {
   const Lane l;
   decay_half<false>(products, gates, beta, [&](int i, int j, const float4(&rows)[2]) {
-    store_block(i != j ? blocks.below : blocks.diagonal[i].at, rows);
+    store_block(i != j ? blocks.below : blocks.diagonal(i), rows);
   });
   __syncwarp();  // A is there
   const int half = threadIdx.x % 32 / 16, column = threadIdx.x % 16;
-  Block& own = blocks.diagonal[half].at;
+  Block& own = blocks.diagonal(half);
   float x[16];
   invert_block<16 + 4>(own[0], x);
   __syncwarp();  // A_II has been read
@@ -324,9 +319,9 @@ __device__ void make_half_X(const HalfProducts& products, const HalfGates& gates
 #pragma unroll
   for (int i = 0; i < 2; ++i)
 #pragma unroll
-    for (int e = 0; e < 4; ++e) X00[i][e] = blocks.diagonal[0].at[8 * i + 2 * l.t + e % 2][l.group + 8 * (e / 2)];
+    for (int e = 0; e < 4; ++e) X00[i][e] = blocks.first[8 * i + 2 * l.t + e % 2][l.group + 8 * (e / 2)];
   multiply_add<1>(product, {&X00}, {blocks.below[0]}, {16 + 4});
-  multiply_add<1>(X10, {&product[0]}, {blocks.diagonal[1].at[0]}, {16 + 4});
+  multiply_add<1>(X10, {&product[0]}, {blocks.second[0]}, {16 + 4});
   negate(X10[0]);
   float4 rows[2];
   if (transposed != nullptr) {

@@ -63,7 +63,7 @@ __device__ inline void store_short_gates(const GateSums<1>& of, float scale, Sho
   gates.lo[lane] = of.lo[0];
   gates.beta[lane] = of.beta[0];
   (lane < 16 ? gates.column[lane] : gates.row[lane - 16]) = from_middle(of, 0, 16, lane < 16);
-  store_vectors<true, true>(of, scale, nullptr, vectors);
+  store_vectors<true, true>(of, scale, nullptr, nullptr, vectors);
 }
 
 // For debugging: X, by a warp. norms: 1 / |k_i|, or null: k is used as it is.

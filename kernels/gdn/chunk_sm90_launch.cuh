@@ -36,10 +36,12 @@ void launch_prepare(const Params& p, std::int64_t most, cudaStream_t stream) {
                      blocks = wanted < most ? wanted : most;
   if (items > std::numeric_limits<std::int32_t>::max())
     fail(kWhat, ": expected at most ", std::numeric_limits<std::int32_t>::max(), " chunks of key heads, got ", items);
-  if constexpr (kPart != Part::P)
-    runtime::launch(kWhat, clear_flags<Io>, (items + kClearThreads - 1) / kClearThreads, kClearThreads, 0, stream, p);
-  p.args.l2norm ? runtime::launch_dependent<prepare<Io, kD, kPart, true>>(kWhat, blocks, kThreads, kShared, stream, p)
-                : runtime::launch_dependent<prepare<Io, kD, kPart, false>>(kWhat, blocks, kThreads, kShared, stream, p);
+  if constexpr (kPart == Part::P)
+    p.args.l2norm ? runtime::launch_dependent<prepare<Io, kD, kPart, true>>(kWhat, blocks, kThreads, kShared, stream, p)
+                  : runtime::launch_dependent<prepare<Io, kD, kPart, false>>(kWhat, blocks, kThreads, kShared, stream, p);
+  else
+    runtime::launch(kWhat, p.args.l2norm ? prepare<Io, kD, kPart, true> : prepare<Io, kD, kPart, false>, blocks, kThreads,
+                    kShared, stream, p);
 }
 
 template <class Io, class Shape>

@@ -3,8 +3,8 @@
 // slot * HK + key head, after the other, and one value head of the group after the other. Of a value head
 //   X   two warps   D_0 and D_1              P   two warps   rows 32 .. 47 and 48 .. 63, columns 0 .. 31
 //       two warps   A_10, then X_10              two warps   the diagonal halves
-// and the last warps of a team load the next item's k and q as soon as the last head has multiplied its own, and make its
-// gates: those of P, of X alone two more.
+// and the last four warps of a team load the next item's k and q as soon as the last head has multiplied its own, and make
+// its gates.
 // shared: a PrepareSmem90 a team
 // The kernels behind may start once every block has (griddepcontrol); they find an item's X where there[item] says so, and
 // P, where one launch makes all, with it. A launch of P alone starts so itself.
@@ -15,26 +15,26 @@
 
 namespace deltagauge::kernels::gdn::chunk_sm90 {
 
-inline constexpr int kClearThreads = 256;
-
 enum class Part { all, X, P };  // X: with the gates of a record
 
 template <Part kPart>
 struct Team {
   static constexpr bool X = kPart != Part::P, P = kPart != Part::X;
-  static constexpr int loaders = P ? 4 : 2, warps = (X ? 4 : 0) + loaders, threads = 32 * warps;
-  static constexpr int count = X && P ? 3 : 4;  // of a block
+  static constexpr int loaders = 4, warps = X && P ? 8 : 4, threads = 32 * warps;
+  static constexpr int count = X && P ? 3 : X ? 5 : 4;  // of a block
 };
 
 struct KeySide {
-  alignas(1024) Inverse90 X;
+  Inverse90 X;
   float transposed[kHalf * kHalf];  // D_0^T
   HalfBlocks blocks[2];
+  float norms[kC];  // 1 / |k_i|, where k is to be normalised
 };
 template <class Io, int kD>
 struct QuerySide {
   Tokens90<Io, kD> q;
   Masked90 P;
+  float norms[kC];
 };
 struct NoSide {};
 template <class Io, int kD, Part kPart>
@@ -45,7 +45,6 @@ struct alignas(1024) PrepareSmem90 {
   ChunkGates gates[4];  // of up to four value heads
   Chunk chunks[2];      // the item's and the next one's, in turn
   // Where q and k are to be normalised:
-  InverseNorms<kC> norms;
   std::uint32_t past[2][2];  // of k, of q: whether rows of a half must be scaled
 };
 
@@ -147,12 +146,13 @@ __device__ void make_norms(PrepareSmem90<Io, kD, kPart>& smem, const Role<kPart>
     const bool any = inverse_norms<Io>(first, second, again, norms + kHalf * role.r);
     if (ptx::lane_id() == 0 && !again) past = any;
   };
-  if (role.of_X) make(products[0], products[2], smem.norms.k, smem.past[0][role.r]);
+  if constexpr (Team<kPart>::X)
+    if (role.of_X) make(products[0], products[2], smem.of_k.norms, smem.past[0][role.r]);
   if constexpr (Team<kPart>::P) {
     if (!role.of_P) return;
     Squares<2> squares;
     square_rows<Io, kD>(smem.of_q.q.tiles[0] + role.r * kHalf * 64, squares);
-    make(squares[0], squares[1], smem.norms.q, smem.past[1][role.r]);
+    make(squares[0], squares[1], smem.of_q.norms, smem.past[1][role.r]);
   }
 }
 // A warp's part of a value head's factors from its products.
@@ -163,13 +163,12 @@ __device__ void make_factors(PrepareSmem90<Io, kD, kPart>& smem, const ChunkGate
   auto& row_products = reinterpret_cast<const RowProducts&>(products);
   const int r = role.r;
   const HalfGates& half = gates.half[r];
-  const auto beta = [&](int i) {
-    const float norm = kNorms ? smem.norms.k[i] : 1.0f;
-    return norm * norm * gates.half[i / kHalf].beta[i % kHalf];
-  };
-  const auto scale_of = [&](int i) { return kNorms ? scale * smem.norms.q[i] : scale; };
   if constexpr (Team<kPart>::X) {
     KeySide& of = smem.of_k;
+    const auto beta = [&](int i) {
+      const float norm = kNorms ? of.norms[i] : 1.0f;
+      return norm * norm * gates.half[i / kHalf].beta[i % kHalf];
+    };
     if (role.of_X && role.diagonal) {
       make_half_X(
           products, half, [&](int i) { return beta(kHalf * r + i); }, of.blocks[r], r == 0 ? of.X.D0 : of.X.D1,
@@ -185,6 +184,7 @@ __device__ void make_factors(PrepareSmem90<Io, kD, kPart>& smem, const ChunkGate
   }
   if constexpr (Team<kPart>::P) {
     Masked90& P = smem.of_q.P;
+    const auto scale_of = [&](int i) { return kNorms ? scale * smem.of_q.norms[i] : scale; };
     if (role.diagonal)
       make_half_P(
           products, half, [&](int i) { return scale_of(kHalf * r + i); }, r == 0 ? P.P0 : P.P1);
@@ -194,24 +194,12 @@ __device__ void make_factors(PrepareSmem90<Io, kD, kPart>& smem, const ChunkGate
   }
 }
 
-// In front of it: no item is there yet. Io: any, so that there is one in each file.
-template <class Io>
-__global__ void __launch_bounds__(kClearThreads) clear_flags(const __grid_constant__ Params p) {
-  ptx::launch_dependents();
-  const std::int64_t item = std::int64_t{blockIdx.x} * kClearThreads + threadIdx.x;
-  if (item < p.slots * p.args.HK) p.there[item] = 0;
-}
-
 // kNorms: q and k are to be normalised.
 template <class Io, int kD, Part kPart, bool kNorms>
 __global__ void __launch_bounds__(Team<kPart>::count* Team<kPart>::threads, 1) prepare(const __grid_constant__ Params p) {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
   using Of = Team<kPart>;
   extern __shared__ __align__(1024) char shared[];
-  if (kPart == Part::P || threadIdx.x == 0) {
-    if (kPart != Part::P) ptx::wait_for_dependency();  // those behind must not find old flags
-    ptx::launch_dependents();
-  }
   const int team = __shfl_sync(kAll, threadIdx.x / Of::threads, 0), w = __shfl_sync(kAll, threadIdx.x / 32 % Of::warps, 0);
   constexpr int kFirst = Of::warps - Of::loaders;  // of those that load
   const Role<kPart> role(w);
@@ -231,16 +219,24 @@ __global__ void __launch_bounds__(Team<kPart>::count* Team<kPart>::threads, 1) p
   const auto announce = [&](unsigned next) {
     if (!Of::X || !elected) return;
     if (stored < items) {
-      ptx::wait_for_dependency();  // for flags that are clear
       ptx::bulk_store_wait_done();
       ptx::release(&p.there[stored], of_stored);
     }
     stored = next, of_stored = said;
   };
 
+  unsigned item = items, next = blockIdx.x + gridDim.x * team;
+  // Those behind must not find old flags, so they may start once all are clear. Who clears a flag sets it.
+  if (Of::X && elected)
+    for (unsigned i = next; i < items; i += Of::count * gridDim.x) p.there[i] = 0;
   // Above the diagonals nothing is ever written.
   if constexpr (Of::X) clear<Of::threads>(smem.of_k.X);
   if constexpr (Of::P) clear<Of::threads>(smem.of_q.P);
+  if constexpr (Of::X) __syncthreads();  // the block's flags are clear
+  if (threadIdx.x == 0) {
+    ptx::fence_global();
+    ptx::launch_dependents();
+  }
   // In front of the first item there is none, whose one step loads the first. The code of a step stands here once: it is as
   // long as instructions can be held close by.
   constexpr int kEach = 4 / Of::loaders;
@@ -248,7 +244,6 @@ __global__ void __launch_bounds__(Team<kPart>::count* Team<kPart>::threads, 1) p
   bool sums_there[kEach] = {};   // where there are such
   HalfProducts products;         // alike for all value heads of a group
   std::uint32_t seen = 0;        // P alone: what X said of the next item
-  unsigned item = items, next = blockIdx.x + gridDim.x * team;
   for (int turn = 1;; turn ^= 1) {
     Chunk& at = smem.chunks[turn];
     int rows = 0;
@@ -283,19 +278,23 @@ __global__ void __launch_bounds__(Team<kPart>::count* Team<kPart>::threads, 1) p
           if (said == kThere) break;
           if (!Of::X && elected) ptx::release(&p.there[item], kScaledQ);
           const std::int64_t own = first_of(at, item);
-          if (k_past) smem.k.template scale<Of::threads>(smem.norms.k, rows, static_cast<Io*>(p.k_unit) + own, stride);
+          if constexpr (Of::X)
+            if (k_past) smem.k.template scale<Of::threads>(smem.of_k.norms, rows, static_cast<Io*>(p.k_unit) + own, stride);
           if constexpr (Of::P)
             if (q_past)
-              smem.of_q.q.template scale<Of::threads>(smem.norms.q, rows, static_cast<Io*>(p.q_unit) + own, stride);
+              smem.of_q.q.template scale<Of::threads>(smem.of_q.norms, rows, static_cast<Io*>(p.q_unit) + own, stride);
           barriers.all();  // such rows are scaled
         }
         if constexpr (kNorms) {
+          const float *k_norms = nullptr, *q_norms = nullptr;
+          if constexpr (Of::X) k_norms = smem.of_k.norms;
+          if constexpr (Of::P) q_norms = smem.of_q.norms;
           if (loads && head % 4 == 0) {
 #pragma unroll
             for (int e = 0; e < kEach; ++e) {
               const int of = w - kFirst + Of::loaders * e;
               if (sums_there[e])
-                store_vectors<Of::X, Of::P>(sums_of(smem.gates[of]), a.scale, &smem.norms,
+                store_vectors<Of::X, Of::P>(sums_of(smem.gates[of]), a.scale, k_norms, q_norms,
                                             records_at(item)[head + of].vectors);
             }
           }
@@ -330,7 +329,8 @@ __global__ void __launch_bounds__(Team<kPart>::count* Team<kPart>::threads, 1) p
           sums_there[e] = chunk.rows > 0 && own < group;
           if (!sums_there[e]) continue;
           sums[e] = sum_gates(read_gates<2>(a, chunk.begin, chunk.rows, h));
-          if constexpr (!kNorms) store_vectors<Of::X, Of::P>(sums[e], a.scale, nullptr, records_at(of)[own].vectors);
+          if constexpr (!kNorms)
+            store_vectors<Of::X, Of::P>(sums[e], a.scale, nullptr, nullptr, records_at(of)[own].vectors);
         }
       }
       if (rows <= 0) continue;
@@ -341,10 +341,10 @@ __global__ void __launch_bounds__(Team<kPart>::count* Team<kPart>::threads, 1) p
         if (elected) ptx::bulk_store(&record.P, &smem.of_q.P, sizeof record.P);
       if constexpr (Of::X) {
         float* tap = tap_of(p, at.n, at.index, item % HK * group + head);
-        if (tap != nullptr) tap_inverse<Of::threads>(smem.of_k.X, kNorms ? smem.norms.k : nullptr, tap);
+        if (tap != nullptr) tap_inverse<Of::threads>(smem.of_k.X, kNorms ? smem.of_k.norms : nullptr, tap);
         const bool norms = kNorms && a.tap_v_new != nullptr;
         if (norms)
-          for (int i = ptx::thread_id() % Of::threads; i < kC; i += Of::threads) record.k_norms[i] = smem.norms.k[i];
+          for (int i = ptx::thread_id() % Of::threads; i < kC; i += Of::threads) record.k_norms[i] = smem.of_k.norms[i];
         if (elected) ptx::bulk_store(&record.X, &smem.of_k.X, sizeof record.X);
         if (tap != nullptr || norms) barriers.all();  // the taps have been written
       }

@@ -4,6 +4,9 @@
 
 namespace deltagauge::kernels::ptx {
 
+// What this thread wrote or saw written is seen by who starts after it (griddepcontrol.cuh).
+__device__ inline void fence_global() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
+
 // Sets bits of a flag; what this thread wrote or saw written, bulk copies among it, is seen by those who acquire bit 0.
 __device__ inline void release(std::uint32_t* flag, std::uint32_t bits = 1) {
   asm volatile("fence.proxy.async.global; red.release.gpu.global.or.b32 [%0], %1;" ::"l"(flag), "r"(bits) : "memory");

@@ -4,6 +4,7 @@
 
 namespace deltagauge::kernels::ptx {
 
+inline void fence_global() {}
 inline void release(std::uint32_t* flag, std::uint32_t bits = 1) { host::release(flag, bits); }
 class FlagRun {
  public:
