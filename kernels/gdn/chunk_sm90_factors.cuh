@@ -197,8 +197,8 @@ __device__ void square_rows(const Io* rows, Squares<kBlocks>& d) {
     }
   }
 }
-// One warp: inverse norms of 32 tokens from their blocks of squares. again: the rows whose norm there was below kLeastNorm
-// have been scaled since. Whether one is below it.
+// One warp: inverse norms of 32 tokens from their blocks of squares, to 2^-22, which is far below the operands' 2^-12.
+// again: the rows whose norm there was below kLeastNorm have been scaled since. Whether one is below it.
 template <class Io>
 __device__ bool inverse_norms(const float (&first)[2][4], const float (&second)[2][4], bool again, float* norms) {
   const Lane l;
@@ -212,8 +212,9 @@ __device__ bool inverse_norms(const float (&first)[2][4], const float (&second)[
       norms[16 + 8 * n + l.group] = l.group % 2 ? second[n][2 * n + 1] : second[n][2 * n];
     }
   }
-  __syncwarp();                                                                       // the sums are there
-  const float sum = norms[lane], r = Fast::inverse_sqrt(scaled ? sum : sum + 1e-6f);  // 1e-6: less than such a row's ulp
+  __syncwarp();  // the sums are there
+  // 1e-6 is less than the last bit of the sum of a row that was scaled, as it was before.
+  const float sum = norms[lane], r = Fast::inverse_sqrt(scaled ? sum : sum + 1e-6f);
   norms[lane] = r;
   return std::is_same_v<Io, __nv_bfloat16> && __any_sync(kAll, r < kLeastNorm);
 }

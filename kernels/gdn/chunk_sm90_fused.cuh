@@ -163,7 +163,10 @@ __device__ bool norm_queries(FusedSmem<Io>& smem, int at, float scale) {
   const int lane = ptx::lane_id();
   float r = smem.places[at].template query_norm<false>(0);
   const bool past = std::is_same_v<Io, __nv_bfloat16> && __any_sync(kAll, r < kLeastNorm);
-  if (past) r = smem.places[at].template query_norm<true>(r);
+  if (past) {
+    __syncwarp();  // all lanes have read the queries
+    r = smem.places[at].template query_norm<true>(r);
+  }
   smem.gates[at].read[lane] = r * scale;
   smem.vectors[at].decay_read[lane] *= r;
   __syncwarp();  // they are there

@@ -15,12 +15,14 @@
 
 namespace deltagauge::kernels::gdn::chunk_sm90 {
 
+inline constexpr int kLoaders = 4;  // warps of a team that load, and make gates of a value head each
+
 enum class Part { all, X, P };  // X: with the gates of a record
 
 template <Part kPart>
 struct Team {
   static constexpr bool X = kPart != Part::P, P = kPart != Part::X;
-  static constexpr int loaders = 4, warps = X && P ? 8 : 4, threads = 32 * warps;
+  static constexpr int warps = X && P ? 8 : 4, threads = 32 * warps;
   static constexpr int count = X && P ? 3 : X ? 5 : 4;  // of a block
 };
 
@@ -201,7 +203,7 @@ __global__ void __launch_bounds__(Team<kPart>::count* Team<kPart>::threads, 1) p
   using Of = Team<kPart>;
   extern __shared__ __align__(1024) char shared[];
   const int team = __shfl_sync(kAll, threadIdx.x / Of::threads, 0), w = __shfl_sync(kAll, threadIdx.x / 32 % Of::warps, 0);
-  constexpr int kFirst = Of::warps - Of::loaders;  // of those that load
+  constexpr int kFirst = Of::warps - kLoaders;  // of those that load
   const Role<kPart> role(w);
   const bool loads = w >= kFirst, elected = threadIdx.x % Of::threads == 32 * kFirst;  // elected: the thread that stores
   auto& smem = reinterpret_cast<PrepareSmem90<Io, kD, kPart>*>(shared)[team];
@@ -239,11 +241,10 @@ __global__ void __launch_bounds__(Team<kPart>::count* Team<kPart>::threads, 1) p
   }
   // In front of the first item there is none, whose one step loads the first. The code of a step stands here once: it is as
   // long as instructions can be held close by.
-  constexpr int kEach = 4 / Of::loaders;
-  GateSums<2> sums[kEach] = {};  // of the value heads of the coming four that this warp makes gates of
-  bool sums_there[kEach] = {};   // where there are such
-  HalfProducts products;         // alike for all value heads of a group
-  std::uint32_t seen = 0;        // P alone: what X said of the next item
+  GateSums<2> sums = {};    // of the value head of the coming four that this warp makes gates of
+  bool sums_there = false;  // where there is such
+  HalfProducts products;    // alike for all value heads of a group
+  std::uint32_t seen = 0;   // P alone: what X said of the next item
   for (int turn = 1;; turn ^= 1) {
     Chunk& at = smem.chunks[turn];
     int rows = 0;
@@ -251,9 +252,7 @@ __global__ void __launch_bounds__(Team<kPart>::count* Team<kPart>::threads, 1) p
     for (std::int64_t head = 0; head < heads; ++head) {
       if (head % 4 == 0 && item < items) {
         if (loads) {
-#pragma unroll
-          for (int e = 0; e < kEach; ++e)
-            if (sums_there[e]) store_gates(sums[e], smem.gates[w - kFirst + Of::loaders * e]);
+          if (sums_there) store_gates(sums, smem.gates[w - kFirst]);
           ptx::cp_async_wait<0>();
           if (elected) ptx::bulk_store_wait();
         }
@@ -289,15 +288,9 @@ __global__ void __launch_bounds__(Team<kPart>::count* Team<kPart>::threads, 1) p
           const float *k_norms = nullptr, *q_norms = nullptr;
           if constexpr (Of::X) k_norms = smem.of_k.norms;
           if constexpr (Of::P) q_norms = smem.of_q.norms;
-          if (loads && head % 4 == 0) {
-#pragma unroll
-            for (int e = 0; e < kEach; ++e) {
-              const int of = w - kFirst + Of::loaders * e;
-              if (sums_there[e])
-                store_vectors<Of::X, Of::P>(sums_of(smem.gates[of]), a.scale, k_norms, q_norms,
-                                            records_at(item)[head + of].vectors);
-            }
-          }
+          if (loads && head % 4 == 0 && sums_there)
+            store_vectors<Of::X, Of::P>(sums_of(smem.gates[w - kFirst]), a.scale, k_norms, q_norms,
+                                        records_at(item)[head + w - kFirst].vectors);
         }
         make_factors<kNorms>(smem, smem.gates[head % 4], a.scale, role, barriers, products);
       }
@@ -317,20 +310,17 @@ __global__ void __launch_bounds__(Team<kPart>::count* Team<kPart>::threads, 1) p
               if ((seen & (kThere | kScaledK)) != kThere) seen = ptx::FlagRun(p.there + of, 1, 1).acquire<false>(0);
               if (seen & kScaledK) k = p.k_unit;
             }
-            smem.k.template load<32 * Of::loaders>(static_cast<const Io*>(k) + first, stride, chunk.rows);
+            smem.k.template load<32 * kLoaders>(static_cast<const Io*>(k) + first, stride, chunk.rows);
             if constexpr (Of::P)
-              smem.of_q.q.template load<32 * Of::loaders>(static_cast<const Io*>(a.q) + first, stride, chunk.rows);
+              smem.of_q.q.template load<32 * kLoaders>(static_cast<const Io*>(a.q) + first, stride, chunk.rows);
           }
           ptx::cp_async_commit();
         }
-#pragma unroll
-        for (int e = 0; e < kEach; ++e) {
-          const std::int64_t own = (last ? 0 : head + 1) + w - kFirst + Of::loaders * e, h = of % HK * group + own;
-          sums_there[e] = chunk.rows > 0 && own < group;
-          if (!sums_there[e]) continue;
-          sums[e] = sum_gates(read_gates<2>(a, chunk.begin, chunk.rows, h));
-          if constexpr (!kNorms)
-            store_vectors<Of::X, Of::P>(sums[e], a.scale, nullptr, nullptr, records_at(of)[own].vectors);
+        const std::int64_t own = (last ? 0 : head + 1) + w - kFirst, h = of % HK * group + own;
+        sums_there = chunk.rows > 0 && own < group;
+        if (sums_there) {
+          sums = sum_gates(read_gates<2>(a, chunk.begin, chunk.rows, h));
+          if constexpr (!kNorms) store_vectors<Of::X, Of::P>(sums, a.scale, nullptr, nullptr, records_at(of)[own].vectors);
         }
       }
       if (rows <= 0) continue;

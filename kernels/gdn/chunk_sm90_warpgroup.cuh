@@ -41,9 +41,10 @@ struct WorkOf {
 using Work = WorkOf<kC>;
 // A segment of a sequence (chunk_sm90_segments.cuh).
 struct SegmentWork : Work {
-  int first;                           // the chunk of the sequence that it starts with
-  const float* entry;                  // [V, K] that the head starts from, or null: as the sequence does
-  static constexpr bool waits = true;  // for the kernel ahead
+  int first;           // the chunk of the sequence that it starts with
+  const float* entry;  // [V, K] that the head starts from, or null: as the sequence does
+  // For the kernel ahead; before, the call's inputs alone are read, which the first of its kernels has waited for.
+  static constexpr bool waits = true;
 };
 // Of pair n * HV + h; false when the sequence has no slot: then o of the block's V rows is zeroed and nothing is left to do.
 template <class Io, int kTokens>

@@ -68,6 +68,17 @@ TEST(HostBackends, GdnIsRightInTheOtherTypesAndOnAPool) {
               "mode=late,races=on");
 }
 
+// Norms that are folded in: a row of k alone that must be scaled first, of q alone, both in one chunk, in a last chunk that
+// is not full; and what taps make of them.
+TEST(HostBackends, RowsThatAreScaledAreRightAndSoAreTheirTaps) {
+  for (const auto& [check, how] :
+       {std::pair{"accuracy", "mode=shuffled,races=on"}, std::pair{"stages", "mode=late,races=on"}})
+    expect_pass(
+        "gdn/fwd/len=130+40,HK=1,HV=2,K=128,V=128/bf16/gate=mild/l2norm=on/k[10,*,*]=1e+19/q[70,*,*]=3e+38/k[100,*,*]=1e+20/"
+        "q[110,*,*]=-1e+20/k[169,*,*]=1e+19/seed=3",
+        "host.gdn.chunk_sm90*", check, how);
+}
+
 // The states of chunk_sm90 behind the first kernel where multiprocessors are few, else beside it.
 TEST(HostBackends, EachFormThatLaunchCodeChoosesIsRight) {
   for (const char* how : {"mode=late,races=on,sms=1", "mode=late,races=on,sms=16"})
