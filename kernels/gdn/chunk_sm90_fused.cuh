@@ -7,7 +7,7 @@
 //   14         k, q and v of coming chunks to shared memory
 //   15         gates and vectors of coming chunks
 // A chunk stands at one of six places. They meet at its barriers:
-//   keys     k and q are there                              warp 14 -> pair, warp 15
+//   keys     k and q are there                              warp 14 -> pair
 //   gated    so are the gates                               warp 15 -> pair
 //   unit     where q and k are to be normalised: keys that must be scaled are, first -> second warp of a pair
 //   seen     and before, it has read them, second -> first
